@@ -126,10 +126,10 @@ mod tests {
     use crate::base::clock::DAY_MS;
     use crate::context::Context;
     use crate::delivery::engine::tests::engine;
+    use crate::delivery::queue::DueKey;
     use crate::delivery::queue::tests::{ADA, put_due};
-    use crate::delivery::queue::{DueKey, QUEUE_END};
     use crate::emails::RecipientKind;
-    use crate::store::{NEXT, Order, ReadTx, Reads as _};
+    use crate::store::Reads as _;
     use crate::tables::DUE;
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
             let row = tx.get(&DUE, &parts)?.unwrap();
             tx.delete(&DUE, &parts).map(|_| row)
         };
-        let row = context.store.write::<_, StoreError>(take).await.unwrap();
+        let row = context.commit(take).await;
         let gate = Arc::new(Barrier::new(2));
         let (store, in_transaction) = (context.store.clone(), Arc::clone(&gate));
         let storing = TaskTracker::new().spawn(async move {
@@ -176,14 +176,7 @@ mod tests {
 
         released.unwrap();
         storing.await.unwrap().unwrap();
-        let mut due_times = Vec::new();
-        let read = |tx: &ReadTx| {
-            tx.scan(&DUE, &QUEUE_START, &QUEUE_END, Order::Ascending, |key, _| {
-                due_times.push(DueKey::from_parts(key).due_ms);
-                NEXT
-            })
-        };
-        context.store.read_now::<_, StoreError>(read).unwrap();
+        let due_times: Vec<_> = context.keys(&DUE).into_iter().map(|key| DueKey::from_parts(key).due_ms).collect();
         assert_eq!(due_times, [context.now_ms()]);
     }
 }

@@ -241,12 +241,11 @@ mod tests {
 
     async fn slow(context: &Context, is_slow: bool) {
         let now_ms = context.now_ms();
-        let set = move |tx: &WriteTx<'_>| set_slowed(tx, TEAM, is_slow, now_ms);
-        context.store.write::<_, StoreError>(set).await.unwrap();
+        context.commit(move |tx| set_slowed(tx, TEAM, is_slow, now_ms)).await;
     }
 
     fn queued(context: &Context, lane: LaneKey) -> Vec<(DueKey, DueRow)> {
-        context.store.read_now(|tx| read_rows(tx, lane, None, i64::MAX, PAGE_ROWS)).unwrap()
+        context.look(|tx| read_rows(tx, lane, None, i64::MAX, PAGE_ROWS))
     }
 
     /// Settles a lane each hour until it is empty. Returns the events of its email, with the hours since `first_ms`.
@@ -258,7 +257,7 @@ mod tests {
             context.clock.advance(HOUR + Duration::from_millis(1));
         }
         assert!(queued(context, lane).is_empty());
-        let events = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, id)).unwrap();
+        let events = context.look(|tx| events::email_timeline(tx, id));
         events.iter().map(|event| (event.kind.as_str().to_owned(), (event.at_ms - first_ms) / 3_600_000)).collect()
     }
 
@@ -308,7 +307,7 @@ mod tests {
                 let deferred = RecipientDisposition::Deferred(Deferral::ordinary(None));
                 settle(tx, &attempting, &schedule, &Settlement::uniform(Arc::new(claimed), deferred, None)).map(drop)
             };
-            context.store.write::<_, StoreError>(attempt).await.unwrap();
+            context.commit(attempt).await;
             context.clock.advance(waited * HOUR + Duration::from_millis(1));
 
             let events = settled(&engine, lane, first_ms).await;
@@ -332,7 +331,7 @@ mod tests {
         }
 
         for id in [ids[0], ids[PAGE_ROWS]] {
-            let events = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, id)).unwrap();
+            let events = context.look(|tx| events::email_timeline(tx, id));
             let expired = EventDetail::Failed { reason: "expired".into(), diagnostic: vec![EXPIRED_TEXT.into()] };
             assert_eq!(events.last().unwrap().detail, expired);
             let times: Vec<(&str, i64)> =
@@ -340,7 +339,7 @@ mod tests {
             let delayed = |hours| ("email.delivery_delayed", hours);
             assert_eq!(times, [("email.sent", 4), delayed(4), delayed(24), ("email.failed", 48)]);
         }
-        let left = context.store.read_now(|tx| read_rows(tx, lane, None, context.now_ms(), PAGE_ROWS)).unwrap();
+        let left = context.look(|tx| read_rows(tx, lane, None, context.now_ms(), PAGE_ROWS));
         assert!(left.is_empty(), "{left:?}");
     }
 }

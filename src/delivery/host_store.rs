@@ -139,8 +139,7 @@ mod tests {
     const PAUSE_MS: i64 = 60_000;
 
     fn row(context: &Context, host: &str) -> Option<ReceivingHostRow> {
-        let key = (name_hash(host),);
-        context.store.read_now::<_, StoreError>(|tx| tx.get(&RECEIVING_HOSTS, &key)).unwrap()
+        context.look(|tx| tx.get(&RECEIVING_HOSTS, &(name_hash(host),)))
     }
 
     fn pause(context: &Context, host: &str) -> Option<HostPauseRow> {
@@ -155,13 +154,12 @@ mod tests {
 
     async fn end_pause(context: &Context, host: &'static str) {
         let now_ms = context.now_ms();
-        let end = move |tx: &WriteTx<'_>| end_stored_host_pause(tx, host, now_ms);
-        context.store.write::<_, StoreError>(end).await.unwrap();
+        context.commit(move |tx| end_stored_host_pause(tx, host, now_ms)).await;
     }
 
     fn pauses(context: &Context, hosts: &[&str]) -> Vec<(String, HostPauseRow)> {
         let (hosts, now_ms) = (hosts.iter().map(|host| (*host).to_owned()).collect(), context.now_ms());
-        context.store.read_now::<_, StoreError>(|tx| stored_pauses(tx, hosts, now_ms)).unwrap()
+        context.look(|tx| stored_pauses(tx, hosts, now_ms))
     }
 
     #[tokio::test]

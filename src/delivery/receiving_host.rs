@@ -155,7 +155,6 @@ impl TlsFailuresRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Encoded, WriteTx};
 
     const NOON_MS: TimestampMs = 1_767_700_800_000;
     const HOUR_MS: i64 = 60 * 60 * 1_000;
@@ -235,8 +234,7 @@ mod tests {
     async fn a_corrupt_row_is_replaced() {
         let (_directory, context) = Context::temporary();
         let (host, key) = ("mx.example.net", (name_hash("mx.example.net"),));
-        let corrupt = move |tx: &WriteTx<'_>| tx.put_encoded(&RECEIVING_HOSTS, &key, &Encoded::unreadable());
-        context.store.write::<_, StoreError>(corrupt).await.unwrap();
+        context.corrupt(&RECEIVING_HOSTS, key).await;
         assert_eq!(tls_history(&context, host).await, ReceivingHostRow::new(host));
 
         record_tls_failure(&context, host, context.now_ms()).await;

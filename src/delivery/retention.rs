@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::base::clock::DAY_MS;
     use crate::delivery::{ReceivingHostRow, SiteRow, SmtpAttemptRow, WarmUpRow};
-    use crate::store::{Encoded, NEXT, Order, Reads as _};
+    use crate::store::{Encoded, Reads as _};
 
     fn key(number: u32) -> (NameHash,) {
         let mut key = FIRST;
@@ -113,35 +113,21 @@ mod tests {
                 .unwrap();
         let emails: Vec<EmailId> = (0..3).map(|day| EmailId::first_at(before_ms - day * DAY_MS - 1)).collect();
         let (written, per_email) = (emails.clone(), i64::try_from(PAGE_ROWS).unwrap());
-        context
-            .store
-            .write::<_, StoreError>(move |tx| {
-                for email in &written {
-                    for number in 1..=per_email {
-                        tx.put(&ATTEMPTS, &(*email, AttemptId::first_at(before_ms - number)), &row)?;
-                    }
-                    tx.put(&ATTEMPTS, &(*email, AttemptId::first_at(before_ms)), &row)?;
+        let put = move |tx: &WriteTx<'_>| {
+            for email in &written {
+                for number in 1..=per_email {
+                    tx.put(&ATTEMPTS, &(*email, AttemptId::first_at(before_ms - number)), &row)?;
                 }
-                Ok(())
-            })
-            .await
-            .unwrap();
+                tx.put(&ATTEMPTS, &(*email, AttemptId::first_at(before_ms)), &row)?;
+            }
+            Ok(())
+        };
+        context.commit(put).await;
 
         purge(&context, before_ms).await.unwrap();
 
-        let mut left = Vec::new();
-        context
-            .store
-            .read_now::<_, StoreError>(|tx| {
-                let (from, to) = ((EmailId::MIN, AttemptId::MIN), (EmailId::MAX, AttemptId::MAX));
-                tx.scan(&ATTEMPTS, &from, &to, Order::Ascending, |key, _| {
-                    left.push(key);
-                    NEXT
-                })
-            })
-            .unwrap();
         let expected: Vec<_> = emails.iter().rev().map(|email| (*email, AttemptId::first_at(before_ms))).collect();
-        assert_eq!(left, expected);
+        assert_eq!(context.keys(&ATTEMPTS), expected);
     }
 
     #[tokio::test]
@@ -150,26 +136,22 @@ mod tests {
         let now_ms = context.now_ms();
         let today = utc_day(now_ms);
         let total = u32::try_from(PAGE_ROWS).unwrap();
-        context
-            .store
-            .write::<_, StoreError>(move |tx| {
-                for number in 0..total {
-                    for age in [0, 365, 366] {
-                        tx.put(&WARM_UP, &(key(number).0, today - age), &WarmUpRow::default())?;
-                    }
+        let put = move |tx: &WriteTx<'_>| {
+            for number in 0..total {
+                for age in [0, 365, 366] {
+                    tx.put(&WARM_UP, &(key(number).0, today - age), &WarmUpRow::default())?;
                 }
-                Ok(())
-            })
-            .await
-            .unwrap();
+            }
+            Ok(())
+        };
+        context.commit(put).await;
 
         purge(&context, now_ms).await.unwrap();
 
         for number in 0..total {
             for (age, is_left) in [(0, true), (365, true), (366, false)] {
                 let key = (key(number).0, today - age);
-                let found = context.store.read_now::<_, StoreError>(|tx| tx.contains(&WARM_UP, &key));
-                assert_eq!(found.unwrap(), is_left, "{number} {age}");
+                assert_eq!(context.look(|tx| tx.contains(&WARM_UP, &key)), is_left, "{number} {age}");
             }
         }
     }
@@ -179,28 +161,24 @@ mod tests {
         let (_directory, context) = Context::temporary();
         let now_ms = context.now_ms();
         let total = u32::try_from(2 * PAGE_ROWS).unwrap() + 7;
-        context
-            .store
-            .write::<_, StoreError>(move |tx| {
-                for number in 0..total {
-                    let at_ms = if number % 3 == 0 { now_ms } else { now_ms - 31 * DAY_MS };
-                    tx.put(&RECEIVING_HOSTS, &key(number), &host(at_ms))?;
-                    tx.put(&SITES, &key(number), &site(at_ms))?;
-                }
-                Ok(())
-            })
-            .await
-            .unwrap();
+        let put = move |tx: &WriteTx<'_>| {
+            for number in 0..total {
+                let at_ms = if number % 3 == 0 { now_ms } else { now_ms - 31 * DAY_MS };
+                tx.put(&RECEIVING_HOSTS, &key(number), &host(at_ms))?;
+                tx.put(&SITES, &key(number), &site(at_ms))?;
+            }
+            Ok(())
+        };
+        context.commit(put).await;
 
         purge(&context, now_ms).await.unwrap();
 
         let are_left = |number: u32| {
-            context.store.read_now::<_, StoreError>(|tx| {
-                Ok((tx.contains(&RECEIVING_HOSTS, &key(number))?, tx.contains(&SITES, &key(number))?))
-            })
+            let key = key(number);
+            context.look(|tx| Ok((tx.contains(&RECEIVING_HOSTS, &key)?, tx.contains(&SITES, &key)?)))
         };
         for number in 0..total {
-            assert_eq!(are_left(number).unwrap(), (number % 3 == 0, number % 3 == 0), "{number}");
+            assert_eq!(are_left(number), (number % 3 == 0, number % 3 == 0), "{number}");
         }
     }
 
@@ -212,12 +190,11 @@ mod tests {
             tx.put_encoded(&RECEIVING_HOSTS, &key(1), &Encoded::unreadable())?;
             tx.put(&RECEIVING_HOSTS, &key(2), &host(now_ms - 31 * DAY_MS))
         };
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(put).await;
 
         purge(&context, now_ms).await.unwrap();
 
-        let is_left =
-            |number: u32| context.store.read_now::<_, StoreError>(|tx| tx.contains(&RECEIVING_HOSTS, &key(number)));
-        assert_eq!((is_left(1).unwrap(), is_left(2).unwrap()), (true, false));
+        let is_left = |number: u32| context.look(|tx| tx.contains(&RECEIVING_HOSTS, &key(number)));
+        assert_eq!((is_left(1), is_left(2)), (true, false));
     }
 }

@@ -165,7 +165,7 @@ mod tests {
     }
 
     async fn put(context: &Context, update: SiteUpdate, at_ms: TimestampMs) {
-        context.store.write::<_, StoreError>(move |tx| update.put(tx, at_ms)).await.unwrap();
+        context.commit(move |tx| update.put(tx, at_ms)).await;
     }
 
     #[tokio::test]
@@ -249,8 +249,7 @@ mod tests {
             let rows = if is_stopped_first { [&stopped, &grown] } else { [&grown, &stopped] };
             tokio::join!(put(&context, update(rows[0]), now_ms), put(&context, update(rows[1]), now_ms));
 
-            let read = context.store.read_now::<_, StoreError>(|tx| tx.get(&SITES, &(name_hash("google"),)));
-            let row = read.unwrap().unwrap();
+            let row = context.look(|tx| tx.get(&SITES, &(name_hash("google"),))).unwrap();
             assert_eq!((row.sessions, row.suspended_until_ms, row.paused_until_ms), (3, Some(until_ms), until_ms));
         }
     }
@@ -282,24 +281,18 @@ mod tests {
         ];
         let email = Id::MIN;
         let complained = WarmUpRow { complained: 1, ..WarmUpRow::default() };
-        context
-            .store
-            .write::<_, StoreError>(move |tx| {
-                for (number, row) in (1..).zip(&rows) {
-                    tx.put(&ATTEMPTS, &(email, Id::from_bytes([number; 16])), row)?;
-                }
-                for group in 0..=5 {
-                    count_report(tx, email, group, complained)?;
-                }
-                count_report(tx, email, 1, complained)
-            })
-            .await
-            .unwrap();
-
-        let stored = |site: &str| {
-            let key = (name_hash(site), utc_day(yesterday_ms));
-            context.store.read_now::<_, StoreError>(|tx| tx.get(&WARM_UP, &key)).unwrap()
+        let put = move |tx: &WriteTx<'_>| {
+            for (number, row) in (1..).zip(&rows) {
+                tx.put(&ATTEMPTS, &(email, Id::from_bytes([number; 16])), row)?;
+            }
+            for group in 0..=5 {
+                count_report(tx, email, group, complained)?;
+            }
+            count_report(tx, email, 1, complained)
         };
+        context.commit(put).await;
+
+        let stored = |site: &str| context.look(|tx| tx.get(&WARM_UP, &(name_hash(site), utc_day(yesterday_ms))));
         assert_eq!(stored(sites[1]), Some(WarmUpRow { complained: 2, ..counts }));
         assert_eq!(stored(sites[0]), Some(WarmUpRow { complained: 1, ..counts }));
         assert_eq!(stored("google"), None);

@@ -153,7 +153,7 @@ mod tests {
             tx.put(&EMAIL_BODIES, &(email, 0), &Blob(vec![1]))?;
             copies.iter().try_for_each(|id| tx.put(&CAPTURED, &(*id,), &captured))
         };
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(put).await;
         mailbox.release(Actor::Server, copies[0], &notifier).await.unwrap();
         // The released message is delivered.
         let deliver = move |tx: &WriteTx<'_>| {
@@ -161,7 +161,7 @@ mod tests {
             (row.recipients[0].state, row.recipients[0].last_event) = (RecipientState::Settled, LastEvent::Delivered);
             tx.put(&EMAILS, &(TEAM, email), &row)
         };
-        context.store.write::<_, StoreError>(deliver).await.unwrap();
+        context.commit(deliver).await;
 
         let again = mailbox.release(Actor::Server, copies[1], &notifier).await;
 

@@ -11,7 +11,7 @@ use crate::delivery::queue::{DueKey, QueueSelector, claim_lane};
 use crate::delivery::rows::{Class, DueRow, ReceivingHostRow, SiteRow, SmtpAttemptRow};
 use crate::emails::{EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
 use crate::events;
-use crate::store::{Reads as _, StoreError, WriteTx, name_hash};
+use crate::store::{Reads as _, WriteTx, name_hash};
 use crate::tables::{ATTEMPTS, DUE, EMAILS, RECEIVING_HOSTS, SITES};
 
 const KEY: ApiKeyId = Id::from_bytes([9; 16]);
@@ -42,14 +42,13 @@ pub(in crate::delivery) async fn put_emails(
         }
         Ok(())
     };
-    context.store.write::<_, StoreError>(put).await.unwrap();
+    context.commit(put).await;
     ids
 }
 
 async fn claimed(context: &Context, lane: LaneKey, site: Option<&'static str>) -> Vec<EmailId> {
     let claiming = context.clone();
-    let claim = move |tx: &WriteTx<'_>| claim_lane(tx, &claiming, lane, site, 8);
-    let claim = context.store.write::<_, StoreError>(claim).await.unwrap();
+    let claim = context.commit(move |tx| claim_lane(tx, &claiming, lane, site, 8)).await;
     claim.groups.into_iter().map(|group| group.key.email).collect()
 }
 
@@ -116,7 +115,7 @@ async fn a_held_email_reports_its_delay_after_four_hours_and_does_not_expire() {
         context.clock.advance(HOUR);
     }
 
-    let events = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, id)).unwrap();
+    let events = context.look(|tx| events::email_timeline(tx, id));
     let first_ms = keys[0].due_ms;
     let times: Vec<(&str, i64)> =
         events.iter().map(|event| (event.kind.as_str(), (event.at_ms - first_ms) / 3_600_000)).collect();
@@ -210,7 +209,7 @@ async fn dropped_groups_fail_with_an_event_and_a_group_in_flight_stays() {
     assert_eq!(queued(&context), []);
     for id in ids {
         let row = row(&context, id);
-        let events = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, id)).unwrap();
+        let events = context.look(|tx| events::email_timeline(tx, id));
         if in_flight.contains(&id) {
             assert_eq!(row.recipients[0].state, RecipientState::InFlight);
             continue;
@@ -240,7 +239,7 @@ async fn a_flush_makes_later_groups_due_except_scheduled_emails() {
         }
         Ok(())
     };
-    context.store.write::<_, StoreError>(put).await.unwrap();
+    context.commit(put).await;
 
     let flushed = control(&context).flush(TEAM, QueueSelector::Team(TEAM), None).await.unwrap();
 
@@ -259,8 +258,7 @@ async fn the_hold_of_a_deleted_email_is_deleted() {
     }
     control.pause(TEAM, QueueSelector::Key(KEY)).await.unwrap().unwrap();
     let deleted = ids[0];
-    let delete = move |tx: &WriteTx<'_>| tx.delete(&EMAILS, &(TEAM, deleted));
-    context.store.write::<_, StoreError>(delete).await.unwrap();
+    context.commit(move |tx| tx.delete(&EMAILS, &(TEAM, deleted))).await;
 
     crate::delivery::purge(&context, 0).await.unwrap();
 
@@ -284,8 +282,7 @@ async fn the_number_of_holds_is_bounded_and_those_of_a_removed_team_are_deleted(
     let again = control.pause(TEAM, QueueSelector::Team(TEAM)).await.unwrap().unwrap();
     assert_eq!(again.since_ms, context.now_ms() - 3_600_000);
 
-    let forget = |tx: &WriteTx<'_>| crate::delivery::forget_holds_of_team(tx, TEAM);
-    assert_eq!(context.store.write::<_, StoreError>(forget).await.unwrap(), 1);
+    assert_eq!(context.commit(|tx| crate::delivery::forget_holds_of_team(tx, TEAM)).await, 1);
     assert_eq!(control.holds().await.unwrap().len(), 999);
 }
 
@@ -293,7 +290,7 @@ async fn the_number_of_holds_is_bounded_and_those_of_a_removed_team_are_deleted(
 async fn put_attempt(context: &Context, id: EmailId, site: &str) {
     let row = json!({ "at_ms": 0, "group": 0, "number": 1, "site": site, "summary": "1 deferred" });
     let (row, attempt): (SmtpAttemptRow, _) = (serde_json::from_value(row).unwrap(), context.id());
-    context.store.write::<_, StoreError>(move |tx| tx.put(&ATTEMPTS, &(id, attempt), &row)).await.unwrap();
+    context.commit(move |tx| tx.put(&ATTEMPTS, &(id, attempt), &row)).await;
 }
 
 #[tokio::test]
@@ -338,14 +335,10 @@ async fn a_flush_ends_the_stored_pause_of_the_site() {
         });
         serde_json::from_value(row).unwrap()
     };
-    let stored = |name: &str| {
-        let key = (name_hash(name),);
-        context.store.read_now::<_, StoreError>(|tx| tx.get(&SITES, &key)).unwrap().unwrap()
-    };
+    let stored = |name: &str| context.look(|tx| tx.get(&SITES, &(name_hash(name),))).unwrap();
     for selector in [QueueSelector::Domain("a.example".into()), QueueSelector::Site("provider".into())] {
         let rows = ["provider", "other"].map(row);
-        let put = move |tx: &WriteTx<'_>| rows.iter().try_for_each(|row| tx.put(&SITES, &(name_hash(&row.name),), row));
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(move |tx| rows.iter().try_for_each(|row| tx.put(&SITES, &(name_hash(&row.name),), row))).await;
         context.clock.advance(Duration::from_secs(1));
 
         control(&context).flush(TEAM, selector, None).await.unwrap();
@@ -383,13 +376,13 @@ async fn a_flush_ends_the_stored_pause_of_the_host_of_the_last_attempt() {
         tx.put(&ATTEMPTS, &key, &attempt)?;
         rows.iter().try_for_each(|row| tx.put(&RECEIVING_HOSTS, &(name_hash(&row.name),), row))
     };
-    context.store.write::<_, StoreError>(put).await.unwrap();
+    context.commit(put).await;
 
     control(&context).flush(TEAM, QueueSelector::Site("provider".into()), None).await.unwrap();
 
     let until = names.map(|name| {
-        let row = context.store.read_now::<_, StoreError>(|tx| tx.get(&RECEIVING_HOSTS, &(name_hash(name),)));
-        row.unwrap().unwrap().pause.unwrap().until_ms
+        let row = context.look(|tx| tx.get(&RECEIVING_HOSTS, &(name_hash(name),)));
+        row.unwrap().pause.unwrap().until_ms
     });
     assert_eq!(until, [now_ms, now_ms, until_ms, until_ms]);
 }

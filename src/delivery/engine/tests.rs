@@ -54,8 +54,7 @@ pub(in crate::delivery) fn engine(context: &Context, stop: &CancellationToken) -
 async fn leased(context: &Context) -> Arc<Claimed> {
     let (_, keys) = put_due(context, &[(RecipientKind::To, ADA)]).await;
     let claiming = context.clone();
-    let lease = move |tx: &WriteTx<'_>| claim(tx, &claiming, &keys);
-    Arc::new(context.store.write::<_, StoreError>(lease).await.unwrap().remove(0))
+    Arc::new(context.commit(move |tx| claim(tx, &claiming, &keys)).await.remove(0))
 }
 
 fn delivered(claimed: &Arc<Claimed>) -> Settlement {
@@ -74,8 +73,7 @@ async fn rejected(engine: &Arc<Engine>, claimed: &Arc<Claimed>) -> tokio::task::
 }
 
 fn is_leased(context: &Context, claimed: &Claimed) -> bool {
-    let key = (claimed.key.email, claimed.key.group);
-    context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &key)).unwrap()
+    context.look(|tx| tx.contains(&LEASES, &(claimed.key.email, claimed.key.group)))
 }
 
 #[tokio::test]
@@ -136,7 +134,7 @@ async fn an_outcome_that_can_never_be_stored_does_not_stop_the_delivery() {
         row.recipients.clear();
         tx.put(&EMAILS, &(crate::delivery::queue::tests::TEAM, id), &row)
     };
-    context.store.write::<_, StoreError>(change).await.unwrap();
+    context.commit(change).await;
 
     // The settlement panics, because the email has no such recipient.
     assert!(!engine.settle(delivered(&claimed)).await);
@@ -155,7 +153,7 @@ async fn a_stop_ends_a_settlement_without_a_session_after_one_page() {
     for _ in 0..60 {
         put_due(&context, &[(RecipientKind::To, ADA)]).await;
     }
-    let first = context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 1)).unwrap().remove(0);
+    let first = context.look(|tx| read_lanes(tx, None, 1)).remove(0);
     engine.schedule().queued(&first, engine.now());
     let lookup = engine.schedule().next_lookup().unwrap();
     let taken = engine.schedule().unroutable(&lookup).remove(0);
@@ -165,7 +163,7 @@ async fn a_stop_ends_a_settlement_without_a_session_after_one_page() {
     sessionless::settle_lane(&engine, &taken, &SessionlessReason::Undeliverable(no_route)).await;
 
     let (lane, now_ms) = (first.key.lane, context.now_ms());
-    let left = context.store.read_now::<_, StoreError>(|tx| read_rows(tx, lane, None, now_ms, 100)).unwrap();
+    let left = context.look(|tx| read_rows(tx, lane, None, now_ms, 100));
     assert_eq!(left.len(), 10, "the next start settles the others");
 }
 

@@ -150,7 +150,7 @@ mod tests {
             tx.put(&DUE, &DueKey { due_ms, ..keys[0] }.parts(), &due)?;
             tx.put(&EMAILS, &(TEAM, id), &email)
         };
-        context.store.write::<_, StoreError>(change).await.unwrap();
+        context.commit(change).await;
         id
     }
 
@@ -158,9 +158,8 @@ mod tests {
     async fn release(context: &Context, now_ms: i64) -> usize {
         let (mut from, mut released) = (Some(QUEUE_START), 0);
         while let Some(start) = from {
-            let page = context.store.read_now::<_, StoreError>(|tx| read_ahead(tx, start, now_ms)).unwrap();
-            let make_due = move |tx: &WriteTx<'_>| make_due(tx, &page.keys, now_ms);
-            released += context.store.write::<_, StoreError>(make_due).await.unwrap();
+            let page = context.look(|tx| read_ahead(tx, start, now_ms));
+            released += context.commit(move |tx| make_due(tx, &page.keys, now_ms)).await;
             from = page.next;
         }
         released
@@ -189,8 +188,7 @@ mod tests {
         let lane = LaneKey::new("example.com", Class::Transactional, TEAM.cast());
         let keys = [fresh, retry].map(|email| DueKey { lane, due_ms: due_ms(&context, email), email, group: 0 });
         let claiming = context.clone();
-        let claimed = move |tx: &WriteTx<'_>| Ok(claim(tx, &claiming, &keys)?.len());
-        assert_eq!(context.store.write::<_, StoreError>(claimed).await.unwrap(), 2);
+        assert_eq!(context.commit(move |tx| Ok(claim(tx, &claiming, &keys)?.len())).await, 2);
     }
 
     #[tokio::test]
@@ -207,8 +205,7 @@ mod tests {
                 .map(|email| DueKey { lane, due_ms: due_ms(&context, *email), email: *email, group: 0 })
                 .collect();
             let claiming = context.clone();
-            let claimed = move |tx: &WriteTx<'_>| Ok(claim(tx, &claiming, &keys)?.len());
-            context.store.write::<_, StoreError>(claimed).await.unwrap()
+            context.commit(move |tx| Ok(claim(tx, &claiming, &keys)?.len())).await
         };
 
         context.clock.step(DAY_MS);

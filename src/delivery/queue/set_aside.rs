@@ -86,22 +86,12 @@ mod tests {
     use crate::delivery::rows::LeaseRow;
     use crate::emails::RecipientKind;
     use crate::store::tests::disk::Disk;
-    use crate::store::{Encoded, NEXT, NodeId};
+    use crate::store::{Encoded, NodeId};
     use crate::tables::{self, DUE, EMAILS, LEASES};
-
-    /// Returns the rows that are set aside.
-    fn rows(tx: &ReadTx) -> Result<Vec<(SetAsideKey, SetAsideRow)>, StoreError> {
-        let mut rows = Vec::new();
-        tx.scan_valid(&SET_ASIDE_ROWS, &FIRST, &LAST, Order::Ascending, |key, row| {
-            rows.push((key, row));
-            NEXT
-        })?;
-        Ok(rows)
-    }
 
     /// Returns the team, the table, and the bytes of the value of each row that is set aside.
     fn found(context: &Context) -> Vec<(TeamId, String, Vec<u8>)> {
-        let rows = context.store.read_now::<_, StoreError>(rows).unwrap();
+        let rows = context.rows(&SET_ASIDE_ROWS);
         rows.into_iter().map(|((team, _), row)| (team, row.table, row.value)).collect()
     }
 
@@ -109,12 +99,8 @@ mod tests {
     async fn corruptly_queued(context: &Context) -> DueKey {
         let (_, keys) = put_due(context, &[(RecipientKind::To, ADA)]).await;
         let key = keys[0];
-        write(context, move |tx| tx.put_encoded(&DUE, &key.parts(), &Encoded::unreadable())).await;
+        context.corrupt(&DUE, key.parts()).await;
         key
-    }
-
-    async fn write(context: &Context, work: impl Fn(&WriteTx<'_>) -> Result<(), StoreError> + Send + 'static) {
-        context.store.write::<_, StoreError>(work).await.unwrap();
     }
 
     /// Returns a value that no row type decodes.
@@ -135,7 +121,7 @@ mod tests {
             SetAsideRow { table: "due-1".into(), key: key.parts().to_bytes().as_ref().to_vec(), value: unreadable() };
         let mut removed = std::collections::BTreeSet::new();
         recording.each_kill(|store| {
-            let read = |tx: &ReadTx| Ok((tx.contains(&DUE, &key.parts())?, rows(tx)?));
+            let read = |tx: &ReadTx| Ok((tx.contains(&DUE, &key.parts())?, tx.rows(&SET_ASIDE_ROWS)?));
             let (is_queued, kept) = store.read_now::<_, StoreError>(read).unwrap();
             let kept: Vec<_> = kept.into_iter().map(|((team, _), row)| (team, row)).collect();
             assert_eq!(kept, if is_queued { Vec::new() } else { vec![(TEAM, row.clone())] });
@@ -150,13 +136,14 @@ mod tests {
         let [corrupt, unreadable_email, deleted] =
             [corruptly_queued(&context).await, put(&context).await, put(&context).await];
         let emails = [corrupt.email, unreadable_email.email];
-        write(&context, move |tx| {
-            tx.delete(&EMAILS, &(TEAM, deleted.email))?;
-            emails.iter().try_for_each(|email| tx.put_encoded(&EMAILS, &(TEAM, *email), &Encoded::unreadable()))
-        })
-        .await;
+        context
+            .commit(move |tx| {
+                tx.delete(&EMAILS, &(TEAM, deleted.email))?;
+                emails.iter().try_for_each(|email| tx.put_encoded(&EMAILS, &(TEAM, *email), &Encoded::unreadable()))
+            })
+            .await;
         let key = unreadable_email.parts();
-        let due = context.store.read_now::<_, StoreError>(|tx| tx.get(&DUE, &key)).unwrap().unwrap();
+        let due = context.look(|tx| tx.get(&DUE, &key)).unwrap();
 
         assert_eq!(claimed(&context, &[corrupt, unreadable_email, deleted]).await, [] as [String; 0]);
 
@@ -174,14 +161,15 @@ mod tests {
         let (requeued, lost) = (corruptly_leased(&context).await, corruptly_leased(&context).await);
         let ended = put(&context).await;
         claimed(&context, &[ended]).await;
-        write(&context, move |tx| {
-            for email in [lost, ended.email] {
-                tx.put_encoded(&EMAILS, &(TEAM, email), &Encoded::unreadable())?;
-            }
-            let lease = tx.get(&LEASES, &(ended.email, 0))?.expect("a lease");
-            tx.put(&LEASES, &(ended.email, 0), &LeaseRow { node: NodeId::new(99), ..lease })
-        })
-        .await;
+        context
+            .commit(move |tx| {
+                for email in [lost, ended.email] {
+                    tx.put_encoded(&EMAILS, &(TEAM, email), &Encoded::unreadable())?;
+                }
+                let lease = tx.get(&LEASES, &(ended.email, 0))?.expect("a lease");
+                tx.put(&LEASES, &(ended.email, 0), &LeaseRow { node: NodeId::new(99), ..lease })
+            })
+            .await;
 
         assert_eq!(recover(&context).await.unwrap(), 1);
         let lease = found(&context).remove(0);
@@ -191,8 +179,7 @@ mod tests {
         // The team of an email that cannot be read is not known.
         let kept = |team| (team, "leases-1".to_owned(), unreadable());
         assert_eq!(found(&context), [kept(Id::MIN), lease, kept(TEAM)]);
-        let is_leased =
-            |email| context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(email, 0))).unwrap();
+        let is_leased = |email| context.look(|tx| tx.contains(&LEASES, &(email, 0)));
         assert_eq!([requeued, lost, ended.email].map(is_leased), [false; 3]);
         assert_eq!(count_set_aside(&context.store).await.unwrap(), 3);
     }
@@ -201,18 +188,19 @@ mod tests {
     async fn put_rows(context: &Context, times: impl IntoIterator<Item = TimestampMs>) {
         let times: Vec<_> = times.into_iter().collect();
         let row = SetAsideRow { table: "due-1".into(), key: Vec::new(), value: Vec::new() };
-        write(context, move |tx| {
-            (0..).zip(&times).try_for_each(|(number, at_ms): (usize, _)| {
-                let team = if number.is_multiple_of(2) { TEAM } else { Id::MIN };
-                tx.put(&SET_ASIDE_ROWS, &(team, SetAsideId::first_at(*at_ms)), &row)
+        context
+            .commit(move |tx| {
+                (0..).zip(&times).try_for_each(|(number, at_ms): (usize, _)| {
+                    let team = if number.is_multiple_of(2) { TEAM } else { Id::MIN };
+                    tx.put(&SET_ASIDE_ROWS, &(team, SetAsideId::first_at(*at_ms)), &row)
+                })
             })
-        })
-        .await;
+            .await;
     }
 
     /// Returns the times of the rows that are set aside, in their order.
     fn times(context: &Context) -> Vec<TimestampMs> {
-        let rows = context.store.read_now::<_, StoreError>(rows).unwrap();
+        let rows = context.rows(&SET_ASIDE_ROWS);
         let mut times: Vec<_> = rows.iter().map(|((_, id), _)| id.created_ms()).collect();
         times.sort_unstable();
         times
@@ -240,7 +228,7 @@ mod tests {
         let (_directory, context) = Context::temporary();
         let (setting, key) = (context.clone(), put(&context).await);
         let value = vec![7; VALUE_BYTES_MAX + 1];
-        write(&context, move |tx| set_aside(tx, &setting, None, key.email, (&DUE, &key.parts()), value.clone())).await;
+        context.commit(move |tx| set_aside(tx, &setting, None, key.email, (&DUE, &key.parts()), value.clone())).await;
 
         assert_eq!(found(&context)[0].2, vec![7; VALUE_BYTES_MAX]);
     }
@@ -252,10 +240,10 @@ mod tests {
         let kept = [now_ms - DAYS * DAY_MS + 1, now_ms, now_ms + DAY_MS];
         put_rows(&context, [now_ms - DAYS * DAY_MS, now_ms + DAYS * DAY_MS].into_iter().chain(kept)).await;
 
-        write(&context, move |tx| purge_set_aside(tx, now_ms)).await;
+        context.commit(move |tx| purge_set_aside(tx, now_ms)).await;
         assert_eq!(times(&context), kept);
 
-        write(&context, |tx| tables::delete_of_team(tx, TEAM, 10).map(drop)).await;
+        context.commit(|tx| tables::delete_of_team(tx, TEAM, 10).map(drop)).await;
         assert_eq!(times(&context), [now_ms]);
     }
 }

@@ -176,10 +176,10 @@ mod tests {
                 settle(tx, &settling, &schedule(), &Settlement::uniform(Arc::new(claimed), disposition, None))
             };
 
-            let requeued = context.store.write::<_, StoreError>(write).await.unwrap();
+            let requeued = context.commit(write).await;
 
             assert_eq!(!requeued.is_empty(), is_queued, "{class:?} {age_ms}");
-            let timeline = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, key.email)).unwrap();
+            let timeline = context.look(|tx| events::email_timeline(tx, key.email));
             let detail = &timeline.last().unwrap().detail;
             let diagnostic = vec![EXPIRED_TEXT.to_owned(), REPLY.to_owned()];
             let expired = EventDetail::Failed { reason: "expired".into(), diagnostic };

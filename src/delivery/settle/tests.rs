@@ -6,7 +6,6 @@ use serde_json::json;
 use super::*;
 use crate::base::address::EmailAddress;
 use crate::base::clock::utc_day;
-use crate::base::id::Id;
 use crate::delivery::outcome::Deferral;
 use crate::delivery::queue::tests::{ADA, BOB, TEAM, put_due, row};
 use crate::delivery::queue::{self, claim};
@@ -16,7 +15,7 @@ use crate::emails::RecipientKind;
 use crate::event_bus::BusMessage;
 use crate::events::{self, BounceType};
 use crate::store::tests::disk::Disk;
-use crate::store::{NEXT, NodeId, Order, name_hash};
+use crate::store::{NodeId, name_hash};
 use crate::tables::{DUE, EMAILS, SITES, WARM_UP};
 
 /// Claims an email to Ada and Bob in one group, stores `reported` as the outcome of Ada, and settles
@@ -38,7 +37,7 @@ async fn settled(context: &Context, reported: LastEvent, dispositions: [Recipien
         tx.put(&EMAILS, &(TEAM, id), &row)?;
         settle(tx, &settling, &schedule, &Settlement::new(Arc::new(claimed), dispositions.to_vec(), None))
     };
-    (id, context.store.write::<_, StoreError>(write).await.unwrap().len())
+    (id, context.commit(write).await.len())
 }
 
 fn schedule() -> RetrySchedule {
@@ -52,7 +51,7 @@ fn schedule() -> RetrySchedule {
 
 /// Returns the events of the email after `email.sent`, each with its recipients.
 fn timeline(context: &Context, id: EmailId) -> Vec<(EmailEventKind, Vec<String>)> {
-    let events = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, id)).unwrap();
+    let events = context.look(|tx| events::email_timeline(tx, id));
     events.into_iter().skip(1).map(|event| (event.kind, event.recipients)).collect()
 }
 
@@ -85,16 +84,9 @@ async fn an_attempt_stores_its_recipients_and_why_one_of_them_waits() {
         let claimed = Arc::new(claim(tx, &settling, &keys[..1])?.remove(0));
         settle(tx, &settling, &schedule, &Settlement::new(claimed, dispositions.clone(), Some(attempt.clone())))
     };
-    context.store.write::<_, StoreError>(write).await.unwrap();
+    context.commit(write).await;
 
-    let mut stored = Vec::new();
-    let read = |tx: &crate::store::ReadTx| {
-        tx.scan_valid(&ATTEMPTS, &(id, Id::MIN), &(id, Id::MAX), Order::Ascending, |_, row| {
-            stored.push(row);
-            NEXT
-        })
-    };
-    context.store.read_now::<_, StoreError>(read).unwrap();
+    let stored: Vec<_> = context.rows(&ATTEMPTS).into_iter().map(|(_, row)| row).collect();
     assert_eq!(stored.len(), 1);
     assert_eq!(stored[0].tried_recipients, [0, 1]);
     assert_eq!(stored[0].deferral_reason.as_deref(), Some("451 4.7.1 later"));
@@ -128,10 +120,10 @@ async fn an_outcome_is_stored_although_its_lease_is_corrupt() {
         tx.put_encoded(&LEASES, &(id, 0), &Encoded::unreadable())?;
         settle(tx, &settling, &schedule, &Settlement::uniform(Arc::new(claimed), delivered(), None))
     };
-    context.store.write::<_, StoreError>(write).await.unwrap();
+    context.commit(write).await;
 
     assert_eq!(row(&context, id).recipients[0].state, RecipientState::Settled);
-    assert!(!context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(id, 0))).unwrap());
+    assert!(!context.look(|tx| tx.contains(&LEASES, &(id, 0))));
 }
 
 #[tokio::test]
@@ -216,7 +208,7 @@ async fn a_missing_destination_keeps_its_first_time_until_an_attempt_has_another
             tx.get(&DUE, &requeued[0].key.parts())
         };
 
-        let due = context.store.write::<_, StoreError>(write).await.unwrap().unwrap();
+        let due = context.commit(write).await.unwrap();
 
         assert_eq!(due.vanished_ms, expected_ms, "{known_ms:?} {deferral:?}");
     }
@@ -238,7 +230,7 @@ async fn a_deferral_with_a_limit_of_hours_fails_after_them() {
             settle(tx, &settling, &schedule, &Settlement::uniform(Arc::new(claimed), disposition, None))
         };
 
-        let requeued = context.store.write::<_, StoreError>(write).await.unwrap();
+        let requeued = context.commit(write).await;
 
         assert_eq!(!requeued.is_empty(), is_queued, "{age_ms}");
     }
@@ -266,7 +258,7 @@ async fn a_message_without_a_reply_is_a_possible_duplicate_and_goes_to_the_same_
             tx.get(&DUE, &requeued[0].key.parts())
         };
 
-        let due = context.store.write::<_, StoreError>(write).await.unwrap().unwrap();
+        let due = context.commit(write).await.unwrap();
 
         assert_eq!((due.possible_duplicate, due.ambiguous_host), (is_duplicate, after), "{deferral:?}");
     }
@@ -287,8 +279,7 @@ async fn a_bounce_that_suppresses_does_so_despite_a_reported_outcome() {
 
     let hash = EmailAddress::parse(ADA).unwrap().identity_hash();
     let kind = suppressions::SendKind::Transactional;
-    let blocks = |tx: &crate::store::ReadTx| suppressions::blocks(tx, TEAM, &hash, kind);
-    assert!(context.store.read_now::<_, StoreError>(blocks).unwrap());
+    assert!(context.look(|tx| suppressions::blocks(tx, TEAM, &hash, kind)));
 }
 
 #[tokio::test]
@@ -302,10 +293,9 @@ async fn the_lease_of_a_corrupt_email_is_deleted() {
         settle(tx, &settling, &schedule(), &Settlement::uniform(claimed, delivered(), None))
     };
 
-    assert_eq!(context.store.write::<_, StoreError>(write).await.unwrap(), []);
+    assert_eq!(context.commit(write).await, []);
 
-    let is_leased = context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(id, 0)));
-    assert!(!is_leased.unwrap());
+    assert!(!context.look(|tx| tx.contains(&LEASES, &(id, 0))));
 }
 
 #[tokio::test]
@@ -321,11 +311,10 @@ async fn a_settlement_under_the_lease_of_another_node_changes_nothing() {
         settle(tx, &settling, &schedule, &Settlement::uniform(Arc::new(claimed), delivered(), None))
     };
 
-    assert_eq!(context.store.write::<_, StoreError>(write).await.unwrap(), []);
+    assert_eq!(context.commit(write).await, []);
 
     assert_eq!(row(&context, id).recipients[0].state, RecipientState::InFlight);
-    let has_lease = context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(id, 0)));
-    assert!(has_lease.unwrap());
+    assert!(context.look(|tx| tx.contains(&LEASES, &(id, 0))));
 }
 
 // After each start, groups that are due later than their wait allows become due. The pause that a reply names is longer
@@ -340,7 +329,7 @@ async fn a_start_does_not_end_the_pause_that_a_reply_names() {
 
     assert_eq!(requeued, 1);
     let now_ms = context.now_ms();
-    let page = context.store.read_now::<_, StoreError>(|tx| queue::read_ahead(tx, queue::QUEUE_START, now_ms)).unwrap();
+    let page = context.look(|tx| queue::read_ahead(tx, queue::QUEUE_START, now_ms));
     assert!(page.keys.is_empty(), "{:?} {:?}", row(&context, id).recipients, page.keys);
 }
 
@@ -350,8 +339,7 @@ async fn a_kill_leaves_the_outcome_with_the_rows_of_its_site_or_none_of_them() {
     let context = Context::on_disk(&disk);
     let (_, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
     let claiming = context.clone();
-    let claim = move |tx: &WriteTx<'_>| Ok::<_, StoreError>(claim(tx, &claiming, &keys)?.remove(0));
-    let claimed = context.store.write::<_, StoreError>(claim).await.unwrap();
+    let claimed = context.commit(move |tx| Ok(claim(tx, &claiming, &keys)?.remove(0))).await;
     let lease = (claimed.key.email, claimed.key.group);
     let row = json!({ "name": "google", "sessions": 3, "paused_until_ms": 0, "changed_ms": 0 });
     let row: SiteRow = serde_json::from_value(row).unwrap();
@@ -361,8 +349,7 @@ async fn a_kill_leaves_the_outcome_with_the_rows_of_its_site_or_none_of_them() {
     let (settling, schedule, day) = (context.clone(), schedule(), utc_day(context.now_ms()));
 
     let recording = disk.record();
-    let settle = move |tx: &WriteTx<'_>| settle(tx, &settling, &schedule, &settlement);
-    context.store.write::<_, StoreError>(settle).await.unwrap();
+    context.commit(move |tx| settle(tx, &settling, &schedule, &settlement)).await;
 
     let mut settled = BTreeSet::new();
     recording.each_kill(|store| {

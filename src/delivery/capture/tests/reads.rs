@@ -8,7 +8,7 @@ use crate::base::id::{CapturedId, TeamId};
 use crate::delivery::capture::reads::search;
 use crate::delivery::capture::{CapturedFilter, MailboxReader};
 use crate::store::page::{Cursor, PageQuery};
-use crate::store::{NEXT, Order, ReadTx, Reads as _, ScanLimit, StoreError};
+use crate::store::{ReadTx, ScanLimit};
 use crate::tables::CAPTURED_MESSAGES;
 use crate::teams;
 
@@ -166,7 +166,7 @@ async fn pages_that_end_at_a_bound_skip_no_message() {
         let read = |tx: &ReadTx| {
             search(tx, MailboxReader::Operator, &CapturedFilter::default(), query, CapturedId::MIN, bounds)
         };
-        let page = server.context.store.read_now::<_, StoreError>(read).unwrap();
+        let page = server.context.look(read);
         found.extend(page.rows.into_iter().map(|row| row.subject));
         match page.position {
             Some(position) => cursor = Cursor::After(position),
@@ -191,15 +191,6 @@ async fn large_and_numerous_messages_are_cleared() {
     assert_eq!(server.mailbox.clear(MailboxReader::Operator, Actor::Server).await.unwrap(), 4);
 
     assert!(server.all().await.is_empty());
-    let chunks = |tx: &ReadTx| {
-        let mut chunks = 0;
-        let (from, to) = ((CapturedId::MIN, 0), (CapturedId::MAX, u32::MAX));
-        tx.scan(&CAPTURED_MESSAGES, &from, &to, Order::Ascending, |_, _| {
-            chunks += 1;
-            NEXT
-        })?;
-        Ok(chunks)
-    };
-    assert_eq!(server.context.store.read_now::<_, StoreError>(chunks).unwrap(), 0);
+    assert_eq!(server.context.keys(&CAPTURED_MESSAGES).len(), 0);
     server.stop().await;
 }

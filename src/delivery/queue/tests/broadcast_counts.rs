@@ -4,10 +4,9 @@ use proptest::prelude::*;
 
 use super::super::*;
 use super::TEAM;
-use super::broadcasts::{BROADCAST, counts, queue, row, status, write};
+use super::broadcasts::{counts, queue, row, status, write};
 use crate::base::address::StoredMailbox;
 use crate::broadcast_rows::{BroadcastOutcome, BroadcastStatus, DomainCounts};
-use crate::store::Order;
 use crate::tables::BROADCAST_DOMAINS;
 
 const EVENTS: [LastEvent; 8] = [
@@ -34,15 +33,7 @@ const OUTCOMES: [BroadcastOutcome; 8] = [
 
 /// Returns the numbers of the domain of all recipients.
 fn of_domain(context: &Context) -> DomainCounts {
-    let mut found = Vec::new();
-    let read = |tx: &ReadTx| {
-        let (from, to) = ((BROADCAST, [0; 32]), (BROADCAST, [u8::MAX; 32]));
-        tx.scan_valid(&BROADCAST_DOMAINS, &from, &to, Order::Ascending, |_, row| {
-            found.push(row);
-            NEXT
-        })
-    };
-    context.store.read_now::<_, StoreError>(read).unwrap();
+    let mut found: Vec<_> = context.rows(&BROADCAST_DOMAINS).into_iter().map(|(_, row)| row).collect();
     assert!(found.len() <= 1 && found.iter().all(|row| row.domain == "example.com"), "{found:?}");
     found.pop().map_or_else(DomainCounts::default, |row| row.counts)
 }

@@ -44,27 +44,25 @@ pub(in crate::delivery) async fn put_due(
         let due = |key: &DueKey| tx.put(&DUE, &key.parts(), &DueRow::fresh(TEAM, "example.com".into(), key.due_ms));
         putting.iter().try_for_each(due)
     };
-    context.store.write::<_, StoreError>(put).await.unwrap();
+    context.commit(put).await;
     (id, keys)
 }
 
 async fn suppress(context: &Context, address: &str) {
-    let (context, address) = (context.clone(), EmailAddress::parse(address).unwrap());
-    let store = context.store.clone();
+    let (adding, address) = (context.clone(), EmailAddress::parse(address).unwrap());
     let cause = SuppressionCause::listed(SuppressionOrigin::Manual, ChangeSource::Api);
-    let add = move |tx: &WriteTx<'_>| suppressions::add(tx, &context, TEAM, &address, cause);
-    store.write::<_, StoreError>(add).await.unwrap();
+    context.commit(move |tx| suppressions::add(tx, &adding, TEAM, &address, cause)).await;
 }
 
 /// Claims the groups and returns the addresses of their recipients.
 pub(in crate::delivery) async fn claimed(context: &Context, keys: &[DueKey]) -> Vec<String> {
     let (claiming, keys) = (context.clone(), keys.to_vec());
-    let claims = context.store.write::<_, StoreError>(move |tx| claim(tx, &claiming, &keys)).await.unwrap();
+    let claims = context.commit(move |tx| claim(tx, &claiming, &keys)).await;
     claims.iter().flat_map(Claimed::addresses).collect()
 }
 
 pub(in crate::delivery) fn row(context: &Context, id: EmailId) -> EmailRow {
-    context.store.read_now::<_, StoreError>(|tx| tx.get(&EMAILS, &(TEAM, id))).unwrap().unwrap()
+    context.look(|tx| tx.get(&EMAILS, &(TEAM, id))).unwrap()
 }
 
 #[tokio::test]
@@ -83,15 +81,13 @@ async fn an_address_suppressed_right_after_the_send_gets_no_message() {
 async fn a_group_of_a_removed_team_leaves_the_queue_without_an_event() {
     let (_directory, context) = Context::temporary();
     let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
-    let remove = |tx: &WriteTx<'_>| teams::remove(tx, TEAM, 0);
-    context.store.write::<_, StoreError>(remove).await.unwrap();
+    context.commit(|tx| teams::remove(tx, TEAM, 0)).await;
 
     assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
 
     let key = keys[0];
-    let read =
-        |tx: &crate::store::ReadTx| Ok((tx.contains(&DUE, &key.parts())?, events::email_timeline(tx, id)?.len()));
-    assert_eq!(context.store.read_now::<_, StoreError>(read).unwrap(), (false, 0));
+    let found = context.look(|tx| Ok((tx.contains(&DUE, &key.parts())?, events::email_timeline(tx, id)?.len())));
+    assert_eq!(found, (false, 0));
     assert_eq!(row(&context, id).last_event, LastEvent::Queued);
 }
 
@@ -100,7 +96,7 @@ async fn a_suppressed_address_gets_no_message_after_the_clock_was_set_back() {
     let (_directory, context) = Context::temporary();
     let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
     let earlier = EmailRow { created_ms: context.now_ms() + 3_600_000, ..row(&context, id) };
-    context.store.write::<_, StoreError>(move |tx| tx.put(&EMAILS, &(TEAM, id), &earlier)).await.unwrap();
+    context.commit(move |tx| tx.put(&EMAILS, &(TEAM, id), &earlier)).await;
     suppress(&context, ADA).await;
 
     assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
@@ -127,7 +123,7 @@ async fn a_recipient_with_a_reported_outcome_is_settled_instead_of_requeued() {
             Ok(row)
         };
 
-        let row = context.store.write::<_, StoreError>(requeueing).await.unwrap();
+        let row = context.commit(requeueing).await;
 
         assert_eq!(row.recipients[0].state, state, "{last_event:?}");
     }
@@ -180,13 +176,12 @@ async fn a_corrupt_email_does_not_stop_the_recovery() {
         }
         Ok(())
     };
-    context.store.write::<_, StoreError>(lease).await.unwrap();
+    context.commit(lease).await;
 
     assert_eq!(recover(&context).await.unwrap(), 2);
 
     assert!(matches!(row(&context, other).recipients[0].state, RecipientState::Waiting { .. }));
-    let is_leased = context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(corrupt, 0)));
-    assert!(!is_leased.unwrap());
+    assert!(!context.look(|tx| tx.contains(&LEASES, &(corrupt, 0))));
 }
 
 /// Leases an email to Ada in the name of another node.
@@ -197,13 +192,13 @@ async fn leased_by(context: &Context, node: NodeId) -> EmailId {
         let lease = tx.get(&LEASES, &(id, 0))?.expect("a lease");
         tx.put(&LEASES, &(id, 0), &LeaseRow { node, ..lease })
     };
-    context.store.write::<_, StoreError>(rename).await.unwrap();
+    context.commit(rename).await;
     id
 }
 
 /// Returns whether a group is in flight: it has a lease, and no row in the queue.
 fn is_leased(context: &Context, id: EmailId) -> bool {
-    let has_lease = context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(id, 0))).unwrap();
+    let has_lease = context.look(|tx| tx.contains(&LEASES, &(id, 0)));
     assert_eq!(has_lease, row(context, id).recipients[0].state == RecipientState::InFlight);
     has_lease
 }
@@ -215,15 +210,12 @@ async fn only_the_leases_of_nodes_that_have_ended_are_recovered() {
     let own = leased_by(&context, context.store.node()).await;
     let [others, lost] = [leased_by(&context, alive).await, leased_by(&context, ended).await];
     let now_ms = context.now_ms();
-    let renews = move |tx: &WriteTx<'_>| renew(tx, alive, now_ms);
-    context.store.write::<_, StoreError>(renews).await.unwrap();
+    context.commit(move |tx| renew(tx, alive, now_ms)).await;
 
     assert_eq!(recover(&context).await.unwrap(), 1);
     assert_eq!([own, others, lost].map(|id| is_leased(&context, id)), [true, true, false]);
-    let due = move |tx: &crate::store::ReadTx| {
-        read_lanes(tx, None, 10).map(|lanes| lanes.into_iter().map(|due| (due.key.email, due.key.due_ms)).collect())
-    };
-    let due: Vec<(EmailId, TimestampMs)> = context.store.read_now::<_, StoreError>(due).unwrap();
+    let lanes = context.look(|tx| read_lanes(tx, None, 10));
+    let due: Vec<_> = lanes.into_iter().map(|due| (due.key.email, due.key.due_ms)).collect();
     assert_eq!(due, [(lost, now_ms)], "the group is due immediately");
 
     // The other node is killed. The own one does not lose its lease, however long the attempt takes.
@@ -238,9 +230,8 @@ async fn a_lane_is_found_although_its_first_row_is_corrupt() {
     let (_directory, context) = Context::temporary();
     let (_, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
     let first = keys[0];
-    let corrupt = move |tx: &WriteTx<'_>| tx.put_encoded(&DUE, &first.parts(), &crate::store::Encoded::unreadable());
-    context.store.write::<_, StoreError>(corrupt).await.unwrap();
-    let lanes = || context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 10)).unwrap();
+    context.corrupt(&DUE, first.parts()).await;
+    let lanes = || context.look(|tx| read_lanes(tx, None, 10));
 
     // The email has the fields of the row.
     assert_eq!(lanes(), [Due { key: first, team: TEAM, destination: "example.com".into(), vanished: false }]);
@@ -252,7 +243,7 @@ async fn a_lane_is_found_although_its_first_row_is_corrupt() {
         tx.put_encoded(&DUE, &orphan.parts(), &crate::store::Encoded::unreadable())?;
         tx.put(&DUE, &second.parts(), &DueRow::fresh(TEAM, "example.com".into(), 1))
     };
-    context.store.write::<_, StoreError>(put).await.unwrap();
+    context.commit(put).await;
     assert_eq!(lanes(), [Due { key: second, team: TEAM, destination: "example.com".into(), vanished: false }]);
 }
 
@@ -264,10 +255,9 @@ async fn a_corrupt_row_gets_the_destination_of_the_recipient_that_waits() {
     released.recipients[0].state = RecipientState::Settled;
     released.recipients[1].group = 0;
     released.recipients[1].destination = emails::QueueDestination::Release;
-    let put = move |tx: &WriteTx<'_>| tx.put(&EMAILS, &(TEAM, id), &released);
-    context.store.write::<_, StoreError>(put).await.unwrap();
+    context.commit(move |tx| tx.put(&EMAILS, &(TEAM, id), &released)).await;
 
-    let rebuilt = context.store.read_now::<_, StoreError>(|tx| rebuilt_row(tx, keys[0])).unwrap();
+    let rebuilt = context.look(|tx| rebuilt_row(tx, keys[0]));
 
     assert_eq!(rebuilt.map(|due| due.destination), Some("release:example.com".to_owned()));
 }
@@ -280,7 +270,7 @@ pub(in crate::delivery) async fn corruptly_leased(context: &Context) -> EmailId 
         teams::put(tx, &teams::Team { id: TEAM, name: "one".into(), created_ms: 0 })?;
         tx.put_encoded(&LEASES, &(id, 0), &crate::store::Encoded::unreadable())
     };
-    context.store.write::<_, StoreError>(corrupt).await.unwrap();
+    context.commit(corrupt).await;
     id
 }
 
@@ -296,7 +286,7 @@ async fn a_group_with_a_corrupt_lease_is_requeued_unless_this_process_holds_it()
     assert_eq!([lost, held].map(|id| is_leased(&context, id)), [false, true]);
     let lane = LaneKey::new("example.com", Class::Transactional, TEAM.cast());
     let key = DueKey { lane, due_ms: context.now_ms(), email: lost, group: 0 };
-    let due = context.store.read_now::<_, StoreError>(|tx| tx.get(&DUE, &key.parts())).unwrap();
+    let due = context.look(|tx| tx.get(&DUE, &key.parts()));
     assert!(due.is_some_and(|due| due.possible_duplicate));
     assert_eq!(claimed(&context, &[key]).await, [ADA]);
 }
@@ -306,7 +296,7 @@ async fn a_corrupt_lease_waits_while_another_node_is_alive() {
     let (_directory, context) = Context::temporary();
     let leased = corruptly_leased(&context).await;
     let (other, now_ms) = (NodeId::MAX, context.now_ms());
-    context.store.write::<_, StoreError>(move |tx| renew(tx, other, now_ms)).await.unwrap();
+    context.commit(move |tx| renew(tx, other, now_ms)).await;
 
     assert_eq!(recover_corrupt(&context, |_| false).await.unwrap(), 0);
     assert!(is_leased(&context, leased));
@@ -321,11 +311,11 @@ async fn a_claim_by_key_omits_the_groups_of_a_held_domain() {
     let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
     let domain = QueueSelector::Domain("example.com".into());
     let (held, now_ms) = (domain.clone(), context.now_ms());
-    context.store.write::<_, StoreError>(move |tx| add_hold(tx, &held, now_ms)).await.unwrap();
+    context.commit(move |tx| add_hold(tx, &held, now_ms)).await;
 
     assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
     assert!(matches!(row(&context, id).recipients[0].state, RecipientState::Waiting { .. }));
 
-    context.store.write::<_, StoreError>(move |tx| remove_hold(tx, &domain)).await.unwrap();
+    context.commit(move |tx| remove_hold(tx, &domain)).await;
     assert_eq!(claimed(&context, &keys).await, [ADA]);
 }
