@@ -2,7 +2,7 @@
 
 use std::future::ready;
 
-use super::peer::{PIPELINING, PLAIN, Peer, Step, greeting};
+use super::peer::{PIPELINING, PLAIN, Peer, Step, exchanges, greeting};
 use super::{MESSAGE, MESSAGE_ON_THE_WIRE, open, outcomes, to};
 use crate::delivery::smtp::ConnectionState;
 
@@ -53,21 +53,13 @@ async fn a_session_delivers_two_pipelined_messages_and_stays_open() {
 
 #[tokio::test]
 async fn without_pipelining_each_command_waits_for_its_reply() {
-    let peer = script(
-        PLAIN,
-        [
-            Expect("MAIL"),
-            Reply("250 ok\r\n"),
-            Expect("RCPT"),
-            Reply("250 ok\r\n"),
-            Expect("RCPT"),
-            Reply("251 will forward\r\n"),
-            Expect("DATA"),
-            Reply("354 go\r\n"),
-            ExpectMessage,
-            Reply("250 queued\r\n"),
-        ],
-    );
+    let replies = exchanges(&[
+        ("MAIL", "250 ok\r\n"),
+        ("RCPT", "250 ok\r\n"),
+        ("RCPT", "251 will forward\r\n"),
+        ("DATA", "354 go\r\n"),
+    ]);
+    let peer = script(PLAIN, replies.into_iter().chain([ExpectMessage, Reply("250 queued\r\n")]));
     let mut session = open(peer.address).await.unwrap();
 
     let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE], ready(true)).await;
@@ -77,19 +69,8 @@ async fn without_pipelining_each_command_waits_for_its_reply() {
 
 #[tokio::test]
 async fn pipelining_can_be_turned_off() {
-    let peer = script(
-        PIPELINING,
-        [
-            Expect("MAIL"),
-            Reply("250 ok\r\n"),
-            Expect("RCPT"),
-            Reply("250 ok\r\n"),
-            Expect("DATA"),
-            Reply("354 go\r\n"),
-            ExpectMessage,
-            Reply("250 queued\r\n"),
-        ],
-    );
+    let replies = exchanges(&[("MAIL", "250 ok\r\n"), ("RCPT", "250 ok\r\n"), ("DATA", "354 go\r\n")]);
+    let peer = script(PIPELINING, replies.into_iter().chain([ExpectMessage, Reply("250 queued\r\n")]));
     let mut session = open(peer.address).await.unwrap().without_pipelining();
 
     let transaction = session.deliver(&to(&["a@x.test"]), &[MESSAGE], ready(true)).await;
@@ -102,22 +83,16 @@ async fn pipelining_can_be_turned_off() {
 async fn a_refused_recipient_does_not_affect_the_others() {
     for extensions in [PIPELINING, PLAIN] {
         let replies = if extensions == PIPELINING {
-            vec![Expect("DATA"), Reply("250 ok\r\n250 ok\r\n550 5.1.1 no\r\n452 4.5.3 many\r\n250 ok\r\n354 go\r\n")]
+            exchanges(&[("DATA", "250 ok\r\n250 ok\r\n550 5.1.1 no\r\n452 4.5.3 many\r\n250 ok\r\n354 go\r\n")])
         } else {
-            vec![
-                Expect("MAIL"),
-                Reply("250 ok\r\n"),
-                Expect("RCPT"),
-                Reply("250 ok\r\n"),
-                Expect("RCPT"),
-                Reply("550 5.1.1 no\r\n"),
-                Expect("RCPT"),
-                Reply("452 4.5.3 many\r\n"),
-                Expect("RCPT"),
-                Reply("250 ok\r\n"),
-                Expect("DATA"),
-                Reply("354 go\r\n"),
-            ]
+            exchanges(&[
+                ("MAIL", "250 ok\r\n"),
+                ("RCPT", "250 ok\r\n"),
+                ("RCPT", "550 5.1.1 no\r\n"),
+                ("RCPT", "452 4.5.3 many\r\n"),
+                ("RCPT", "250 ok\r\n"),
+                ("DATA", "354 go\r\n"),
+            ])
         };
         let peer = script(extensions, replies.into_iter().chain([ExpectMessage, Reply("250 ok\r\n")]));
         let mut session = open(peer.address).await.unwrap();
@@ -135,21 +110,13 @@ async fn a_refused_recipient_does_not_affect_the_others() {
 
 #[tokio::test]
 async fn a_354_without_accepted_recipients_gets_an_empty_message() {
-    let peer = script(
-        PIPELINING,
-        [
-            Expect("DATA"),
-            Reply("250 ok\r\n550 5.1.1 no\r\n550 5.1.1 no\r\n354 go\r\n"),
-            Expect("."),
-            Reply("554 no valid recipients\r\n"),
-            Expect("RSET"),
-            Reply("250 ok\r\n"),
-            Expect("DATA"),
-            Reply("250 ok\r\n250 ok\r\n354 go\r\n"),
-            ExpectMessage,
-            Reply("250 ok\r\n"),
-        ],
-    );
+    let replies = exchanges(&[
+        ("DATA", "250 ok\r\n550 5.1.1 no\r\n550 5.1.1 no\r\n354 go\r\n"),
+        (".", "554 no valid recipients\r\n"),
+        ("RSET", "250 ok\r\n"),
+        ("DATA", "250 ok\r\n250 ok\r\n354 go\r\n"),
+    ]);
+    let peer = script(PIPELINING, replies.into_iter().chain([ExpectMessage, Reply("250 ok\r\n")]));
     let mut session = open(peer.address).await.unwrap();
 
     let first = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE], ready(true)).await;
@@ -164,15 +131,11 @@ async fn a_354_without_accepted_recipients_gets_an_empty_message() {
 
 #[tokio::test]
 async fn a_refused_sender_refuses_all_recipients_and_later_replies_are_ignored() {
-    let peer = script(
-        PIPELINING,
-        [
-            Expect("DATA"),
-            Reply("550 5.7.1 go away\r\n503 5.5.1 MAIL first\r\n503 5.5.1 MAIL first\r\n503 5.5.1 RCPT first\r\n"),
-            Expect("RSET"),
-            Reply("250 ok\r\n"),
-        ],
-    );
+    let replies = exchanges(&[
+        ("DATA", "550 5.7.1 go away\r\n503 5.5.1 MAIL first\r\n503 5.5.1 MAIL first\r\n503 5.5.1 RCPT first\r\n"),
+        ("RSET", "250 ok\r\n"),
+    ]);
+    let peer = script(PIPELINING, replies);
     let mut session = open(peer.address).await.unwrap();
 
     let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE], ready(true)).await;
@@ -187,21 +150,14 @@ async fn a_refused_sender_refuses_all_recipients_and_later_replies_are_ignored()
 
 #[tokio::test]
 async fn without_pipelining_a_refusal_ends_the_transaction_early() {
-    let peer = script(
-        PLAIN,
-        [
-            Expect("MAIL"),
-            Reply("550 no\r\n"),
-            Expect("RSET"),
-            Reply("250 ok\r\n"),
-            Expect("MAIL"),
-            Reply("250 ok\r\n"),
-            Expect("RCPT"),
-            Reply("550 no\r\n"),
-            Expect("RSET"),
-            Reply("250 ok\r\n"),
-        ],
-    );
+    let replies = exchanges(&[
+        ("MAIL", "550 no\r\n"),
+        ("RSET", "250 ok\r\n"),
+        ("MAIL", "250 ok\r\n"),
+        ("RCPT", "550 no\r\n"),
+        ("RSET", "250 ok\r\n"),
+    ]);
+    let peer = script(PLAIN, replies);
     let mut session = open(peer.address).await.unwrap();
 
     let first = session.deliver(&to(&["a@x.test"]), &[MESSAGE], ready(true)).await;
@@ -216,19 +172,12 @@ async fn without_pipelining_a_refusal_ends_the_transaction_early() {
 
 #[tokio::test]
 async fn refusals_at_data_and_at_the_final_dot_concern_only_accepted_recipients() {
-    let peer = script(
-        PIPELINING,
-        [
-            Expect("DATA"),
-            Reply("250 ok\r\n550 no\r\n250 ok\r\n451 4.3.0 later\r\n"),
-            Expect("RSET"),
-            Reply("250 ok\r\n"),
-            Expect("DATA"),
-            Reply("250 ok\r\n250 ok\r\n550 no\r\n354 go\r\n"),
-            ExpectMessage,
-            Reply("554 5.7.1 spam\r\n"),
-        ],
-    );
+    let replies = exchanges(&[
+        ("DATA", "250 ok\r\n550 no\r\n250 ok\r\n451 4.3.0 later\r\n"),
+        ("RSET", "250 ok\r\n"),
+        ("DATA", "250 ok\r\n250 ok\r\n550 no\r\n354 go\r\n"),
+    ]);
+    let peer = script(PIPELINING, replies.into_iter().chain([ExpectMessage, Reply("554 5.7.1 spam\r\n")]));
     let mut session = open(peer.address).await.unwrap();
 
     let first = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE], ready(true)).await;

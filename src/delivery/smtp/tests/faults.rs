@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::peer::{PIPELINING, PLAIN, Peer, Step, greeting};
+use super::peer::{PIPELINING, PLAIN, Peer, Step, exchanges, greeting};
 use super::{MESSAGE, open_with_short_timeouts, open_with_timeouts, outcomes, to};
 use crate::delivery::smtp::{ConnectionState, Timeouts};
 
@@ -220,16 +220,8 @@ async fn a_closed_idle_connection_is_detected_before_mail() {
 
 #[tokio::test]
 async fn a_refused_rset_closes_the_session() {
-    let peer = script(
-        PIPELINING,
-        [
-            Expect("DATA"),
-            Reply("550 no\r\n503 no\r\n503 no\r\n503 no\r\n"),
-            Expect("RSET"),
-            Reply("421 no\r\n"),
-            WaitForEnd,
-        ],
-    );
+    let replies = exchanges(&[("DATA", "550 no\r\n503 no\r\n503 no\r\n503 no\r\n"), ("RSET", "421 no\r\n")]);
+    let peer = script(PIPELINING, replies.into_iter().chain([WaitForEnd]));
     let mut session = open_with_short_timeouts(peer.address).await;
 
     session.deliver(&to(TWO), &[MESSAGE], ready(true)).await;

@@ -70,6 +70,11 @@ impl Peer {
     }
 }
 
+/// Returns the steps of commands with their replies.
+pub(super) fn exchanges(pairs: &[(&'static str, &'static str)]) -> Vec<Step> {
+    pairs.iter().flat_map(|&(command, reply)| [Step::Expect(command), Step::Reply(reply)]).collect()
+}
+
 /// Returns the first steps of most scripts.
 pub(in crate::delivery) fn greeting(extensions: &'static str) -> Vec<Step> {
     vec![Step::Reply("220 mx.example.test ESMTP\r\n"), Step::Expect("EHLO"), Step::Reply(extensions)]
