@@ -29,9 +29,7 @@ fn a_held_domain_or_team_is_not_in_memory_and_others_are_delivered() {
 
 #[test]
 fn a_held_site_gets_no_session_until_the_end_of_the_hold() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &vec![due("a.example"); 50], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &vec![due("a.example"); 50]);
 
     schedule.set_holds(holds(&[(HoldKind::Site, "a.example")]), at(0));
     queue(&mut schedule, &[due("a.example")], at(0));
@@ -67,9 +65,7 @@ fn groups_that_the_operator_holds_do_not_count_as_waiting_for_the_delivery() {
 
 #[test]
 fn a_lane_that_is_held_during_a_claim_leaves_the_memory_after_it() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &vec![due("a.example"); 50], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &vec![due("a.example"); 50]);
     let (first, _) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
 
     schedule.set_holds(holds(&[(HoldKind::Domain, "a.example")]), at(0));

@@ -160,9 +160,7 @@ fn many_lanes_that_wait_for_a_host_have_one_timer() {
 
 #[test]
 fn the_pause_of_a_host_doubles_with_each_failed_probe_and_concurrent_failures_count_once() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &[due("a.example")], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &[due("a.example")]);
     schedule.host_failed("mx.a.example", false, at(0));
     schedule.host_failed("mx.a.example", false, at(10));
     assert!(schedule.is_host_paused("mx.a.example", at(PAUSE_MS - 1)));
@@ -203,9 +201,7 @@ fn a_slow_host_does_not_pause_the_other_hosts_of_its_destination() {
 
 #[test]
 fn a_host_without_a_greeting_is_slow_until_it_sends_one_or_fails_in_another_way() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &[due("a.example")], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &[due("a.example")]);
     let host = "mx.a.example";
 
     schedule.host_failed(host, true, at(0));

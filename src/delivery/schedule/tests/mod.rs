@@ -83,6 +83,13 @@ fn queue(schedule: &mut Schedule, dues: &[Due], now: Now) {
     route(schedule, now, |_| None);
 }
 
+/// Returns a schedule with these groups, and the sessions that it starts for them.
+fn started(mut schedule: Schedule, dues: &[Due]) -> (Schedule, Vec<Slot>) {
+    queue(&mut schedule, dues, at(0));
+    let slots = schedule.reserve_sessions(at(0));
+    (schedule, slots)
+}
+
 /// Takes the next lane of a session, whatever its servers are.
 fn taken(schedule: &mut Schedule, slot: &mut Slot, now: Now) -> Option<(Taken, usize)> {
     match schedule.take(slot, now, Some(100), |_| true) {
@@ -119,9 +126,7 @@ fn a_group_is_taken_at_its_due_time_and_an_empty_lane_is_forgotten() {
 
 #[test]
 fn a_group_that_is_queued_during_a_claim_is_not_forgotten() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &[due("a.example")], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &[due("a.example")]);
     let (first, _) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
     queue(&mut schedule, &[due("a.example")], at(1));
 
@@ -132,9 +137,7 @@ fn a_group_that_is_queued_during_a_claim_is_not_forgotten() {
 
 #[test]
 fn groups_that_were_dropped_cause_no_further_claims() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &vec![due("a.example"); 1_000], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &vec![due("a.example"); 1_000]);
     let mut claims = 0;
     while let Some((taken, _)) = taken(&mut schedule, &mut slots[0], at(0)) {
         emptied(&mut schedule, &taken, at(0));
@@ -146,9 +149,7 @@ fn groups_that_were_dropped_cause_no_further_claims() {
 
 #[test]
 fn a_claim_that_fails_is_repeated_some_seconds_later() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &[due("a.example")], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &[due("a.example")]);
     let (first, _) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
 
     schedule.claim_failed(&first, at(0));
@@ -160,10 +161,8 @@ fn a_claim_that_fails_is_repeated_some_seconds_later() {
 
 #[test]
 fn silent_servers_leave_sessions_to_a_site_that_is_seen_for_the_first_time() {
-    let mut schedule = schedule();
     let silent: Vec<Due> = (0..500).map(|number| due(&format!("silent{number}.example"))).collect();
-    queue(&mut schedule, &silent, at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &silent);
     assert_eq!(slots.len(), 10, "the guaranteed parts of working and failing sites stay free");
     // After three seconds, the openings use the part of the failing sites, or end.
     let kept: Vec<bool> = slots.iter_mut().map(|slot| schedule.opening_is_slow(slot, at(3_000))).collect();
@@ -215,10 +214,8 @@ fn a_backlog_for_many_working_sites_does_not_delay_a_site_that_gets_its_first_me
 
 #[test]
 fn a_session_ends_after_its_slice_if_other_sites_wait() {
-    let mut schedule = schedule();
     let backlog: Vec<Due> = (0..40).flat_map(|number| vec![due(&format!("busy{number}.example")); 50]).collect();
-    queue(&mut schedule, &backlog, at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &backlog);
 
     let before = schedule.take(&mut slots[0], at(SLICE_MS - 1), Some(100), |_| true);
     let after = schedule.take(&mut slots[0], at(SLICE_MS), Some(100), |_| true);
@@ -229,10 +226,8 @@ fn a_session_ends_after_its_slice_if_other_sites_wait() {
 
 #[test]
 fn a_team_with_many_groups_for_a_site_does_not_delay_another_team() {
-    let mut schedule = schedule();
     let many: Vec<Due> = (0..1_000).map(|_| due_of("a.example", 1, 0)).collect();
-    queue(&mut schedule, &many, at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &many);
     taken(&mut schedule, &mut slots[0], at(0)).unwrap();
 
     queue(&mut schedule, &[due_of("a.example", 2, 0)], at(1));
@@ -289,9 +284,7 @@ fn bulk_mail_gets_one_turn_of_ten() {
 
 #[test]
 fn a_site_that_limits_our_mail_is_paused_and_gets_half_of_its_sessions() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &vec![due("a.example"); 500], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &vec![due("a.example"); 500]);
     assert_eq!(slots.len(), 2);
     for _ in 0..=10 {
         schedule.connecting(&mut slots[0], "mx.a.example", at(0));
@@ -364,9 +357,7 @@ fn lanes_that_a_scan_finds_are_known_after_a_restart() {
 
 #[test]
 fn a_message_that_takes_long_does_not_delay_the_next_one() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &[due("a.example")], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &[due("a.example")]);
     let (first, _) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
     emptied(&mut schedule, &first, at(0));
     queue(&mut schedule, &[due("a.example")], at(1_000));
@@ -379,10 +370,8 @@ fn a_message_that_takes_long_does_not_delay_the_next_one() {
 
 #[test]
 fn a_lane_has_one_due_time_however_often_it_is_claimed() {
-    let mut schedule = schedule();
     let far_ms = at(3_600_000).wall_ms;
-    queue(&mut schedule, &[due("a.example")], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &[due("a.example")]);
     for _ in 0..10 {
         let (taken, _) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
         schedule.claimed(&taken, LaneRest { ready: 0, next_due_ms: Some(far_ms) }, at(0));

@@ -63,9 +63,7 @@ fn new_email_has_places_that_the_lanes_of_the_table_do_not_use() {
 
 #[test]
 fn the_lanes_of_a_paused_site_make_room_and_are_delivered_later() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &[due_of("a.example", 1, 0), due_of("a.example", 2, 0)], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &[due_of("a.example", 1, 0), due_of("a.example", 2, 0)]);
     let (claimed, _) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
     schedule.refused(&slots[0], &SiteRefusal::broken_off("421 slow down".into()), at(0));
 

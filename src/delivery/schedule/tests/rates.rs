@@ -23,9 +23,7 @@ fn token_wait(take: &Take) -> Option<u128> {
 
 #[test]
 fn groups_without_a_token_stay_in_their_lane_while_the_open_session_waits() {
-    let mut schedule = limited(4, 0);
-    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(limited(4, 0), &vec![due("a.example"); 100]);
 
     let (_, first) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
     let wait = schedule.take(&mut slots[0], at(0), Some(100), |_| true);
@@ -37,9 +35,7 @@ fn groups_without_a_token_stay_in_their_lane_while_the_open_session_waits() {
 
 #[test]
 fn a_session_ends_if_its_site_has_no_token_for_long_and_a_timer_starts_another() {
-    let mut schedule = limited(1, 0);
-    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(limited(1, 0), &vec![due("a.example"); 100]);
     schedule.refused(&slots[0], &refusal(SiteThrottle::Trickle { minutes: 90 }), at(0));
 
     let take = schedule.take(&mut slots[0], at(1), Some(100), |_| true);
@@ -58,9 +54,7 @@ fn a_session_ends_if_its_site_has_no_token_for_long_and_a_timer_starts_another()
 
 #[test]
 fn unsent_groups_return_their_tokens() {
-    let mut schedule = limited(8, 0);
-    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(limited(8, 0), &vec![due("a.example"); 100]);
     while taken(&mut schedule, &mut slots[0], at(0)).is_some() {}
 
     schedule.unsent(&slots[0], 2);
@@ -101,9 +95,7 @@ fn a_session_that_ends_without_a_connection_returns_its_token() {
 
 #[test]
 fn a_session_whose_connection_has_ended_needs_another_token() {
-    let mut schedule = limited(0, 6);
-    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(limited(0, 6), &vec![due("a.example"); 100]);
     schedule.connecting(&mut slots[0], "mx.a.example", at(0));
 
     let open = schedule.take(&mut slots[0], at(1), Some(100), |_| true);
@@ -117,9 +109,8 @@ fn a_session_whose_connection_has_ended_needs_another_token() {
 
 #[test]
 fn a_session_that_waits_for_tokens_makes_room_for_another_site() {
-    let mut schedule = schedule_with(Limits { sessions_max: 3, rates: rates(1, 0), ..self::schedule().limits });
-    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let limits = Limits { sessions_max: 3, rates: rates(1, 0), ..schedule().limits };
+    let (mut schedule, mut slots) = started(schedule_with(limits), &vec![due("a.example"); 100]);
     assert_eq!(slots.len(), 1);
     taken(&mut schedule, &mut slots[0], at(0)).unwrap();
     assert!(token_wait(&schedule.take(&mut slots[0], at(1), Some(100), |_| true)).is_some());
@@ -170,9 +161,7 @@ fn a_site_continues_with_its_stored_throttle_after_a_restart() {
 
 #[test]
 fn a_success_is_stored_if_it_changes_the_throttle_and_once_an_hour() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &vec![due("a.example"); 100]);
 
     let mut sessions: Vec<Option<u16>> = Vec::new();
     for _ in 0..11 {
@@ -215,9 +204,7 @@ fn a_site_that_accepted_mail_within_a_day_is_a_working_one_after_a_restart() {
 
 #[test]
 fn the_limit_grows_after_five_sessions_however_many_messages_they_carry() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &vec![due("a.example"); 100]);
     let limit = |schedule: &Schedule| schedule.sites["a.example"].throttle.learned_limit();
     for session in 1..=5 {
         schedule.connecting(&mut slots[0], "mx.a.example", at(session));
@@ -378,9 +365,7 @@ fn unsent_messages_return_to_the_allowance() {
 
 #[test]
 fn a_session_takes_no_more_groups_than_its_connection_can_carry() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &vec![due("a.example"); 100]);
 
     let numbers: Vec<usize> = [Some(3), Some(100), None]
         .into_iter()

@@ -153,9 +153,7 @@ fn a_lane_whose_lookups_fail_is_held_during_its_turn_and_after_the_recovery_of_i
 
 #[test]
 fn the_other_lanes_of_a_slowed_broadcast_wait_without_a_claim_and_a_lookup() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &NAMES.map(|name| bulk(name, 1)), at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &NAMES.map(|name| bulk(name, 1)));
     let (first, _) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
     slowed(&mut schedule, &first, 1_000, at(0));
 

@@ -124,9 +124,7 @@ fn the_state_in_memory_replaces_a_row_that_was_read_before_it() {
 
 #[test]
 fn only_a_change_of_a_pause_is_stored() {
-    let mut schedule = schedule();
-    queue(&mut schedule, &[due("a.example")], at(0));
-    let mut slots = schedule.reserve_sessions(at(0));
+    let (mut schedule, mut slots) = started(schedule(), &[due("a.example")]);
     let mut failures = |change: &mut dyn FnMut(&mut Schedule)| {
         change(&mut schedule);
         let changes = schedule.take_changed_hosts(usize::MAX, at(PAUSE_MS));
