@@ -100,15 +100,11 @@ pub(super) fn end_stored_host_pause(tx: &WriteTx<'_>, host: &str, now_ms: Timest
 }
 
 impl ReceivingHostRow {
-    /// Replaces the pause. The number of failures does not become lower than that of another process, and the time of a
-    /// request of the operator stays. Returns whether the row changed.
+    /// Replaces the pause: with several processes, the last change stays. So does the time of a request of the operator.
+    /// Returns whether the row changed.
     fn set_pause(&mut self, pause: Option<HostPauseRow>, now_ms: TimestampMs) -> bool {
         let known = self.pause.as_ref().filter(|known| !known.is_expired(now_ms));
-        let pause = pause.map(|pause| HostPauseRow {
-            failures: known.map_or(0, |known| known.failures).max(pause.failures),
-            ended_ms: known.and_then(|known| known.ended_ms),
-            ..pause
-        });
+        let pause = pause.map(|pause| HostPauseRow { ended_ms: known.and_then(|known| known.ended_ms), ..pause });
         let is_changed = self.pause != pause;
         self.pause = pause;
         is_changed
@@ -204,18 +200,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_keeps_the_count_of_another_process() {
+    async fn the_failures_before_an_answer_are_forgotten_also_if_the_answer_was_not_stored_alone() {
         let (_directory, context) = Context::temporary();
-        let processes = [1, 2].map(|_| engine(&context, &CancellationToken::new()));
+        let engine = engine(&context, &CancellationToken::new());
         for _ in 0..3 {
-            fail(&processes[0], HOST, false).await;
+            fail(&engine, HOST, false).await;
             context.clock.advance(Duration::from_secs(4 * 60));
         }
+        assert_eq!(pause(&context, HOST).unwrap().failures, 3);
 
-        fail(&processes[1], HOST, false).await;
+        engine.schedule().host_answered(HOST, engine.now());
+        fail(&engine, HOST, false).await;
 
         let pause = pause(&context, HOST).unwrap();
-        assert_eq!((pause.failures, pause.until_ms), (3, context.now_ms() + PAUSE_MS));
+        assert_eq!((pause.failures, pause.until_ms), (1, context.now_ms() + PAUSE_MS));
     }
 
     #[tokio::test]

@@ -93,11 +93,11 @@ pub(super) async fn stored_site(
     let stored = context.store.read::<_, StoreError>(move |tx| {
         let row = site.map(|site| tx.get_valid(&SITES, &(site,))).transpose()?.flatten();
         let allowance = warm_up.map(|(site, plan)| allowance(tx, site, plan, now_ms)).transpose()?;
-        Ok(StoredSite { row, allowance, hosts: stored_pauses(tx, unread.hosts, now_ms)? })
+        Ok(StoredSite { row, allowance, hosts: stored_pauses(tx, unread.hosts, now_ms)?, is_unread: false })
     });
     stored.await.unwrap_or_else(|error| {
         error!(%error, "could not read the stored state of a site: {error}");
-        StoredSite::default()
+        StoredSite { is_unread: true, ..StoredSite::default() }
     })
 }
 

@@ -45,6 +45,8 @@ use crate::tracking::Tracker;
 pub(super) const MESSAGE_MEMORY_KIB: usize = 256 << 10;
 /// Maximum time that a shutdown waits for running workers.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum time to store the last pauses of hosts at the end.
+const PAUSES_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause before an outcome that could not be stored is tried again, after the store works again.
 const OUTCOME_RETRY_PAUSE: Duration = Duration::from_millis(500);
 
@@ -178,7 +180,13 @@ impl Engine {
         if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.tasks.wait()).await.is_err() {
             warn!("shutdown interrupted some deliveries; the next start retries them");
         }
-        host_store::store_changes(&self).await;
+        let last_pauses = async {
+            let _writing = self.host_writes.lock().await;
+            host_store::store_changes(&self).await;
+        };
+        if tokio::time::timeout(PAUSES_TIMEOUT, last_pauses).await.is_err() {
+            warn!("the last pauses of hosts were not stored; the next start tries these hosts once more");
+        }
         self.cpu.log();
         ended
     }

@@ -80,7 +80,7 @@ impl Schedule {
         unknown.iter().for_each(|servers| self.restore_failure(servers, now));
         if let Some(destination) = self.destinations.get_mut(&lookup.key) {
             destination.route = Route::Servers { servers, at_ms: now.elapsed_ms };
-            destination.has_servers = true;
+            destination.has_servers = !stored.is_unread;
         }
         self.reactivate(lookup.key, now);
     }

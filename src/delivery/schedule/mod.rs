@@ -183,6 +183,8 @@ pub(super) struct StoredSite {
     pub(super) allowance: Option<Allowance>,
     /// Pauses of the hosts by [`MailHost::health_name`](super::transport::MailHost::health_name).
     pub(super) hosts: Vec<(String, HostPauseRow)>,
+    /// Whether the store could not be read. The next lookup reads it again.
+    pub(super) is_unread: bool,
 }
 
 /// The stored state that is to be read with a lookup, because it is not in memory.
