@@ -45,9 +45,13 @@ const ENCRYPTIONS: [&str; 4] = ["encrypted", "clear", "downgraded", "failed"];
 const ENCRYPTED: usize = 0;
 const FAILED: usize = 3;
 
-/// Number of sessions since the start, by their encryption.
+/// Number of sessions since the start.
 #[derive(Debug, Default)]
-pub(super) struct OpeningCounts([AtomicU64; ENCRYPTIONS.len()]);
+pub(super) struct OpeningCounts {
+    by_encryption: [AtomicU64; ENCRYPTIONS.len()],
+    /// Sessions with the mail servers of recipients: with TLS, and without.
+    direct: [AtomicU64; 2],
+}
 
 impl OpeningCounts {
     /// Counts a session. `has_fallen_back` is whether it is in clear text because STARTTLS failed.
@@ -58,12 +62,17 @@ impl OpeningCounts {
             (false, false, true) => 2,
             (false, false, false) => 1,
         };
-        self.0[encryption].fetch_add(1, Ordering::Relaxed);
+        self.by_encryption[encryption].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a session with a mail server of recipients.
+    pub(super) fn opened_directly(&self, has_tls: bool) {
+        self.direct[usize::from(!has_tls)].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a session that requires TLS and could not get it.
     pub(super) fn tls_failed(&self) {
-        self.0[FAILED].fetch_add(1, Ordering::Relaxed);
+        self.by_encryption[FAILED].fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -74,6 +83,8 @@ pub struct DeliveryFigures {
     pub attempts: [(&'static str, u64); OUTCOMES.len()],
     /// Sessions since the start, by their encryption.
     pub openings: [(&'static str, u64); ENCRYPTIONS.len()],
+    /// Sessions with the mail servers of recipients since the start: with TLS, and without.
+    pub direct_openings: [u64; 2],
     /// SMTP sessions by the kind of their site, including those that are being opened.
     pub sessions: [(&'static str, usize); 3],
     /// Recipient groups under a lease of this process.
@@ -82,21 +93,14 @@ pub struct DeliveryFigures {
     pub message_bytes: usize,
 }
 
-impl DeliveryFigures {
-    /// Returns the number of sessions since the start, and the number of those that had no TLS.
-    pub fn sessions_without_tls(&self) -> (u64, u64) {
-        let all: u64 = self.openings.iter().map(|(_, count)| count).sum();
-        (all, all - self.openings[ENCRYPTED].1)
-    }
-}
-
 impl Engine {
     /// Returns the current figures.
     pub fn figures(&self) -> DeliveryFigures {
         let free_kib = self.message_memory.available_permits();
         DeliveryFigures {
             attempts: named(OUTCOMES, &self.attempt_counts.by_outcome),
-            openings: named(ENCRYPTIONS, &self.opening_counts.0),
+            openings: named(ENCRYPTIONS, &self.opening_counts.by_encryption),
+            direct_openings: self.opening_counts.direct.each_ref().map(|count| count.load(Ordering::Relaxed)),
             sessions: self.schedule().session_counts(),
             leased: self.leases.count(),
             message_bytes: MESSAGE_MEMORY_KIB.saturating_sub(free_kib) << 10,

@@ -108,6 +108,9 @@ impl SiteSession {
                     Ok(session) => {
                         let has_tls = session.session.facts().tls.is_some();
                         engine.opening_counts.opened(has_tls, session.is_fallback, session.is_downgraded);
+                        if !servers.is_shared {
+                            engine.opening_counts.opened_directly(has_tls);
+                        }
                         engine.problems.connected();
                         engine.schedule().session_opened(&mut sync::lock(slot), &health_name, engine.now());
                         // The host may have other lanes that wait, and the session now counts for a working site.

@@ -111,7 +111,9 @@ impl HostNameMonitor {
             if known.is_none() && failed.is_empty() {
                 return None;
             }
-            failed.extend(known.iter().flatten().cloned());
+            let passed: BTreeSet<CheckKey> =
+                checks.iter().filter(|check| check.status == CheckStatus::Ok).map(key).collect();
+            failed.extend(known.iter().flatten().filter(|known| !passed.contains(*known)).cloned());
         }
         let known = known.unwrap_or_default();
         let change = if failed.is_subset(&known) {
@@ -247,6 +249,9 @@ mod tests {
             (vec![unknown("a"), passed("b")], 0),
             (vec![], 0),
             (vec![failed("a"), passed("b")], 0),
+            (vec![failed("a"), failed("b")], 2),
+            // A problem that ended beside a failed lookup.
+            (vec![passed("a"), unknown("b")], 0),
             (vec![failed("a"), failed("b")], 2),
             (vec![passed("a"), passed("b")], 100),
             (vec![passed("a"), passed("b")], 0),

@@ -20,12 +20,13 @@ pub(super) fn check(settings: &DoctorSettings, engine: Option<&Engine>) -> Setup
     }
     match engine {
         None => SetupCheck::not_checked(NAME, "no server runs, so that no session is opened"),
-        Some(engine) => judge(engine.figures().sessions_without_tls()),
+        Some(engine) => judge(engine.figures().direct_openings),
     }
 }
 
-/// Judges the number of sessions, and of those without TLS.
-fn judge((sessions, without_tls): (u64, u64)) -> SetupCheck {
+/// Judges the numbers of sessions with TLS, and without.
+fn judge([with_tls, without_tls]: [u64; 2]) -> SetupCheck {
+    let sessions = with_tls + without_tls;
     let seen = format!("{without_tls} of {sessions} SMTP sessions since the start of the server had no TLS");
     if sessions < SESSIONS_MIN {
         return SetupCheck::not_checked(NAME, format!("{seen}, and at least {SESSIONS_MIN} sessions are needed"));
@@ -57,7 +58,7 @@ mod tests {
             (1_000, 100, Passed),
             (1_000, 101, Warning),
         ] {
-            let check = judge((sessions, without_tls));
+            let check = judge([sessions - without_tls, without_tls]);
             assert_eq!(check.status, status, "{check:?}");
             assert!(check.seen.starts_with(&format!("{without_tls} of {sessions} SMTP sessions")), "{check:?}");
             assert_eq!(check.fix.is_some(), status == Warning, "{check:?}");
