@@ -39,8 +39,8 @@ impl Context {
         self.clock.now_ms()
     }
 
-    /// Returns the time up to which scheduled mail is due: the current time, but not that of a step forward that has not
-    /// lasted yet.
+    /// Returns the time for what cannot be undone: the current time, but not that of a step forward that has not lasted
+    /// yet.
     pub(crate) fn confirmed_time(&self) -> ConfirmedTime {
         self.confirmed.now(&self.clock)
     }

@@ -1,8 +1,11 @@
-//! The time up to which scheduled mail is due.
+//! The time for what cannot be undone: scheduled mail that leaves, and mail that expires.
 //!
-//! A step of the wall clock forward can be a mistake, and mail that has left cannot be called back. Scheduled mail therefore
-//! follows the old time until the new one has lasted for [`CONFIRM_MS`]. A suspended machine makes no step: its boot clock
-//! continues.
+//! A step of the wall clock forward can be a mistake. This clock therefore follows the old time until the new one has
+//! lasted for [`CONFIRM_MS`]. A step that only ends one back counts at once. A process takes the time of its start as
+//! confirmed.
+//!
+//! A suspended machine makes no step: its boot clock continues. That of a virtual machine that was paused or moved can
+//! stop.
 
 use std::sync::Mutex;
 
@@ -14,7 +17,7 @@ const STEP_MS: i64 = 60_000;
 /// Time for which a step forward has to last. Time services correct a wrong clock within minutes after it was changed.
 pub(crate) const CONFIRM_MS: i64 = 10 * 60_000;
 
-/// A wall clock that follows steps forward with a delay.
+/// A wall clock that follows steps forward with a delay, and steps back at once.
 #[derive(Debug)]
 pub(crate) struct ConfirmedClock(Mutex<Offset>);
 
@@ -29,7 +32,7 @@ pub(crate) struct ConfirmedTime {
 
 #[derive(Clone, Copy, Debug)]
 struct Offset {
-    /// The confirmed clock minus the boot clock.
+    /// Latest confirmed time minus the boot clock.
     confirmed_ms: i64,
     /// The step that has to last.
     step: Option<Step>,
@@ -65,7 +68,10 @@ impl Offset {
             self.step = Some(step);
             return ConfirmedTime { now_ms: boot_ms + self.confirmed_ms, pending_ms };
         }
-        *self = Self { confirmed_ms: offset_ms, step: None };
+        // A small change moves the confirmed clock. After a step back, it stays: the end of that step is not a step
+        // forward.
+        let is_small = (offset_ms - self.confirmed_ms).abs() <= STEP_MS;
+        *self = Self { confirmed_ms: if is_small { offset_ms } else { offset_ms.max(self.confirmed_ms) }, step: None };
         ConfirmedTime { now_ms: wall_ms, pending_ms: 0 }
     }
 }
@@ -99,8 +105,10 @@ mod tests {
             (3 * day, 40 * minute, 2 * day, 10 * minute),
             (3 * day, 41 * minute, 2 * day, 9 * minute),
             (3 * day, 50 * minute, 0, 0),
-            // A day back.
+            // A day back, and its end.
             (2 * day, 51 * minute, 0, 0),
+            (3 * day, 52 * minute, 0, 0),
+            (4 * day, 53 * minute, day, 10 * minute),
         ] {
             let wall_ms = boot_ms + step_ms;
             let expected = ConfirmedTime { now_ms: wall_ms - behind_ms, pending_ms };

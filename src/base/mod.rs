@@ -13,7 +13,7 @@
 //! - [`patch`]: an update of an optional field: absent, null or a value;
 //! - [`keyed`]: values that the users of a key share;
 //! - [`clock`]: the current time;
-//! - [`confirmed_clock`]: the time up to which scheduled mail is due;
+//! - [`confirmed_clock`]: the time for what cannot be undone;
 //! - [`enhanced_code`]: enhanced status codes of mail servers;
 //! - [`disk`]: free space of file systems;
 //! - [`histogram`]: counts of durations;

@@ -123,7 +123,9 @@ async fn settle_lane(engine: &Engine, lane: LaneKey) -> Result<(), StoreError> {
         after = Some(*last);
         let is_last = rows.len() < PAGE_ROWS;
         let waits_for_team = |row: &DueRow| is_slowed && is_untried(row);
-        let is_overdue = |row: &DueRow| !waits_for_team(row) && event_of(lane.class, row, &schedule, now_ms).is_some();
+        let confirmed_ms = engine.context.confirmed_time().now_ms;
+        let is_overdue =
+            |row: &DueRow| !waits_for_team(row) && event_of(lane.class, row, &schedule, confirmed_ms).is_some();
         let keys: Vec<DueKey> = rows.iter().filter(|(_, row)| is_overdue(row)).map(|(key, _)| *key).collect();
         for keys in keys.chunks(SETTLED_MAX) {
             let (context, schedule, keys) = (engine.context.clone(), schedule.clone(), keys.to_vec());
@@ -184,7 +186,8 @@ fn settle_page(
     schedule: &RetrySchedule,
     keys: &[DueKey],
 ) -> Result<(), StoreError> {
-    let now_ms = context.now_ms();
+    // The time of a step forward that has not lasted does not count for a retry period.
+    let now_ms = context.confirmed_time().now_ms;
     let mut overdue = Vec::with_capacity(keys.len());
     for key in keys {
         if !restart_untried(tx, *key, schedule, now_ms)? {

@@ -37,9 +37,9 @@ pub(super) enum SessionlessReason {
     Unknown { reason: String },
 }
 
-/// Claims and settles due groups of a lane without a session, one page in each transaction, until a stop. After a failed lookup, only
-/// the first group of the first lane reports the delay, and the others wait without an attempt. Of a slowed team, settles
-/// one group a second.
+/// Claims and settles due groups of a lane without a session, one page in each transaction, until a stop. After a failed
+/// lookup, only the first group of the first lane reports the delay, and the others wait without an attempt. Of a slowed
+/// team, settles one group a second.
 pub(super) async fn settle_lane(engine: &Engine, taken: &Taken, reason: &SessionlessReason) {
     let lane = taken.lane;
     let is_one = matches!(reason, SessionlessReason::Unknown { .. });
@@ -47,7 +47,7 @@ pub(super) async fn settle_lane(engine: &Engine, taken: &Taken, reason: &Session
     loop {
         let (context, schedule, reason) = (engine.context.clone(), engine.settings.schedule.clone(), reason.clone());
         let settled = engine.context.store.write_bulk::<_, StoreError>(move |tx| {
-            let now_ms = context.now_ms();
+            let now_ms = context.confirmed_time().now_ms;
             let LaneClaim { groups, rest, pace } = claim_lane(tx, &context, lane, None, groups_max)?;
             let mut requeued = Vec::new();
             for claimed in groups {

@@ -82,8 +82,8 @@ impl JobScan<'_> {
 }
 
 impl JobList {
-    /// Reads the table. Broadcasts that are scheduled for `now_ms` or earlier can start. A broadcast that is held neither counts for [`JOBS_MAX`] nor is a job, so that it does not delay the
-    /// others.
+    /// Reads the table. Broadcasts that are scheduled for `now_ms` or earlier can start. A broadcast that is held neither
+    /// counts for [`JOBS_MAX`] nor is a job, so that it does not delay the others.
     pub(super) fn read(tx: &ReadTx, now_ms: TimestampMs, guard: &dyn SendingGuard) -> Result<Self, StoreError> {
         let mut list = Self::default();
         let mut scan = JobScan { guard, held: BTreeMap::new() };

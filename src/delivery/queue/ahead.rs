@@ -65,8 +65,8 @@ fn is_ahead(key: DueKey, row: &DueRow, now_ms: TimestampMs) -> bool {
     key.due_ms > latest_ms + CLOCK_STEP_MS && !is_scheduled
 }
 
-/// Requeues a scheduled group that only a step of the clock forward has made due. The caller has deleted its queue row. It is
-/// due again when the step has lasted long enough. Returns whether the step has made it due.
+/// Requeues a scheduled group that only a step of the clock has made due. The caller has deleted its queue row. The group is
+/// due again at its time, or when a step forward has lasted long enough. Returns whether a step has made it due.
 pub(super) fn postpone_early(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -75,18 +75,19 @@ pub(super) fn postpone_early(
     row: &mut EmailRow,
 ) -> Result<bool, StoreError> {
     let time = context.confirmed_time();
-    if due.attempts > 0 || row.scheduled_ms.is_none_or(|scheduled_ms| scheduled_ms <= time.now_ms) {
-        return Ok(false);
-    }
-    let now_ms = context.now_ms();
-    due.wait_ms = Some(time.pending_ms);
-    move_group(tx, key, now_ms + time.pending_ms, due, row)?;
+    let early = row.scheduled_ms.filter(|scheduled_ms| due.attempts == 0 && *scheduled_ms > time.now_ms);
+    let Some(scheduled_ms) = early else { return Ok(false) };
+    let (now_ms, left_ms) = (context.now_ms(), scheduled_ms - time.now_ms);
+    // Without a step forward, the clock was set back after the group had left the queue for the first time.
+    let wait_ms = if time.pending_ms > 0 { left_ms.min(time.pending_ms) } else { left_ms };
+    due.wait_ms = Some(wait_ms);
+    move_group(tx, key, now_ms + wait_ms, due, row)?;
     emails::put_row(tx, due.team, key.email, row, now_ms)?;
     Ok(true)
 }
 
-/// Makes groups due now, or begins their wait again. Scheduled groups are due at their time. Returns their number. A kill before the
-/// commit changes nothing: the next start reads the queue again.
+/// Makes groups due now, or begins their wait again. Scheduled groups are due at their time. Returns their number. A kill
+/// before the commit changes nothing: the next start reads the queue again.
 pub(in crate::delivery) fn make_due(
     tx: &WriteTx<'_>,
     keys: &[DueKey],
@@ -219,6 +220,32 @@ mod tests {
         assert_eq!(claim(&[scheduled]).await, 0);
         context.clock.advance(Duration::from_millis(CONFIRM_MS.unsigned_abs()));
         assert_eq!(claim(&[scheduled]).await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_scheduled_group_is_due_at_its_time_if_that_is_before_the_end_of_a_step_or_after_one_back() {
+        for step_ms in [DAY_MS, -DAY_MS] {
+            let (_directory, context) = Context::temporary();
+            let id = put(&context, context.now_ms() + MINUTE_MS, None, true).await;
+            let lane = LaneKey::new("example.com", Class::Transactional, TEAM.cast());
+            // A claim that was not used has made it due.
+            let key = DueKey { lane, due_ms: due_ms(&context, id), email: id, group: 0 };
+            let release = move |tx: &WriteTx<'_>| {
+                let (due, mut email) = (tx.get(&DUE, &key.parts())?.unwrap(), tx.get(&EMAILS, &(TEAM, id))?.unwrap());
+                tx.delete(&DUE, &key.parts())?;
+                let key = move_group(tx, key, key.due_ms - MINUTE_MS, &due, &mut email)?;
+                tx.put(&EMAILS, &(TEAM, id), &email)?;
+                Ok(key)
+            };
+            let key = context.commit(release).await;
+            context.clock.step(step_ms);
+
+            let claiming = context.clone();
+            let claimed = context.commit(move |tx| Ok(claim(tx, &claiming, &[key])?.len())).await;
+
+            let left_ms = if step_ms > 0 { MINUTE_MS } else { MINUTE_MS + DAY_MS };
+            assert_eq!((claimed, due_ms(&context, id)), (0, context.now_ms() + left_ms));
+        }
     }
 
     #[tokio::test]

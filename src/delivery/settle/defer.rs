@@ -49,7 +49,8 @@ impl Settling<'_, '_> {
     }
 
     /// Requeues recipients as one group, due at the earliest of their retry times. Fails those whose
-    /// retry period has ended. Returns `None` if none is left.
+    /// retry period has ended. The time of a step forward that has not lasted does not count for it. Returns `None` if
+    /// none is left.
     fn defer_group(
         &mut self,
         schedule: &RetrySchedule,
@@ -65,13 +66,15 @@ impl Settling<'_, '_> {
             due.possible_duplicate |= due.ambiguous_host.is_some();
         }
         let class = self.settlement.claimed.key.lane.class;
+        let confirmed_ms = self.context.confirmed_time().now_ms;
         let mut next_ms = None;
         let mut waiting = Vec::new();
         for (index, deferral) in deferred {
             let next =
-                schedule.next_attempt(deferral.delay, due.attempts, (class, &due), self.now_ms, random::number());
-            match next.filter(|_| !self.has_reached_limit(deferral)) {
+                schedule.next_attempt(deferral.delay, due.attempts, (class, &due), confirmed_ms, random::number());
+            match next.filter(|_| !self.has_reached_limit(deferral, confirmed_ms)) {
                 Some(at_ms) => {
+                    let at_ms = at_ms + (self.now_ms - confirmed_ms);
                     next_ms = Some(next_ms.map_or(at_ms, |known: TimestampMs| known.min(at_ms)));
                     waiting.push((*index, *deferral));
                 }
@@ -101,9 +104,9 @@ impl Settling<'_, '_> {
     }
 
     /// Returns whether the time limit of the deferral itself has passed.
-    fn has_reached_limit(&self, deferral: &Deferral) -> bool {
+    fn has_reached_limit(&self, deferral: &Deferral, now_ms: TimestampMs) -> bool {
         let hours = deferral.hours_max.map(i64::from);
-        hours.is_some_and(|hours| self.now_ms - self.due.first_due_ms >= hours * 3_600_000)
+        hours.is_some_and(|hours| now_ms - self.due.first_due_ms >= hours * 3_600_000)
     }
 
     /// Records `email.delivery_delayed` if it is due, for the recipients without an immediate retry.
@@ -131,10 +134,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::base::clock::DAY_MS;
+    use crate::base::confirmed_clock::CONFIRM_MS;
     use crate::context::Context;
     use crate::delivery::outcome::RecipientDisposition;
-    use crate::delivery::queue::claim;
     use crate::delivery::queue::tests::{ADA, broadcasts, put_due};
+    use crate::delivery::queue::{DueKey, claim};
     use crate::delivery::retry::EXPIRED_TEXT;
     use crate::delivery::rows::Class;
     use crate::delivery::settle::{Settlement, settle};
@@ -185,5 +190,28 @@ mod tests {
             let expired = EventDetail::Failed { reason: "expired".into(), diagnostic };
             assert_eq!(*detail == expired, !is_queued, "{detail:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_step_of_the_clock_ends_a_retry_period_only_if_it_lasts() {
+        let (_directory, context) = Context::temporary();
+        let (_, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+        let deferred = async |key: DueKey| {
+            let settling = context.clone();
+            let write = move |tx: &WriteTx<'_>| {
+                let claimed = claim(tx, &settling, &[key])?.remove(0);
+                let disposition = RecipientDisposition::Deferred(Deferral::ordinary(Some(REPLY.into())));
+                settle(tx, &settling, &schedule(), &Settlement::uniform(Arc::new(claimed), disposition, None))
+            };
+            context.commit(write).await
+        };
+        context.clock.step(4 * DAY_MS);
+
+        let requeued = deferred(keys[0]).await;
+        let wait_ms = requeued[0].key.due_ms - context.now_ms();
+        assert!((48_000..=72_000).contains(&wait_ms), "{wait_ms}");
+        context.clock.advance(Duration::from_millis(CONFIRM_MS.unsigned_abs()));
+
+        assert_eq!(deferred(requeued[0].key).await, []);
     }
 }

@@ -311,7 +311,8 @@ impl Worker<'_> {
     }
 
     fn is_confirmed_missing(&self, claimed: &Claimed) -> bool {
-        self.engine.settings.schedule.is_confirmed_missing(&claimed.due, self.engine.context.now_ms())
+        let now_ms = self.engine.context.confirmed_time().now_ms;
+        self.engine.settings.schedule.is_confirmed_missing(&claimed.due, now_ms)
     }
 
     fn attempt_row(&self, claimed: &Claimed, servers: &Servers, summary: String, transcript: String) -> SmtpAttemptRow {
