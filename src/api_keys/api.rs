@@ -71,9 +71,9 @@ pub struct ApiKeyResponse {
 
 id_responses! {
     /// A key that was changed.
-    pub ApiKeyReference(ApiKeyId): "api_key", "Always `api_key`.";
+    pub struct ApiKeyReference(ApiKeyId): "api_key", "Always `api_key`.";
     /// A key that was deleted.
-    pub DeletedApiKey(ApiKeyId): "api_key", "Always `api_key`.", deleted;
+    pub struct DeletedApiKey(ApiKeyId): "api_key", "Always `api_key`.", deleted;
 }
 
 impl CreateApiKeyRequest {

@@ -86,7 +86,7 @@ pub struct ContactPropertyResponse {
 
 id_responses! {
     /// A contact property that was deleted.
-    pub DeletedContactProperty(ContactPropertyId): "contact_property", "Always `contact_property`.", deleted;
+    pub struct DeletedContactProperty(ContactPropertyId): "contact_property", "Always `contact_property`.", deleted;
 }
 
 /// Creates a contact property.

@@ -31,12 +31,12 @@ impl<T: ToSchema> EndpointOutRegister for Created<T> {
 /// ```text
 /// id_responses! {
 ///     /// A topic that was deleted.
-///     pub DeletedTopic(TopicId): "topic", "Always `topic`.", deleted;
+///     pub struct DeletedTopic(TopicId): "topic", "Always `topic`.", deleted;
 /// }
 /// ```
 macro_rules! id_responses {
     // The derive of salvo ignores a description that is not a bare literal, such as `concat!`.
-    ($($(#[$about:meta])+ $vis:vis $name:ident($id:ty): $object:literal, $always:tt $(, $deleted:ident)?;)+) => { $(
+    ($($(#[$about:meta])+ $vis:vis struct $name:ident($id:ty): $object:literal, $always:tt $(, $deleted:ident)?;)+) => { $(
         #[derive(serde::Serialize, salvo::oapi::ToSchema)]
         $(#[$about])+
         $vis struct $name {

@@ -95,7 +95,7 @@ pub struct TopicResponse {
 
 id_responses! {
     /// A topic that was deleted.
-    pub DeletedTopic(TopicId): "topic", "Always `topic`.", deleted;
+    pub struct DeletedTopic(TopicId): "topic", "Always `topic`.", deleted;
 }
 
 /// Creates a topic.

@@ -90,9 +90,9 @@ impl From<PlanWarning> for BroadcastWarning {
 
 id_responses! {
     /// The id of a broadcast.
-    pub(super) BroadcastReference(BroadcastId): "broadcast", "Always `broadcast`.";
+    pub(super) struct BroadcastReference(BroadcastId): "broadcast", "Always `broadcast`.";
     /// A deleted draft.
-    pub(super) DeletedBroadcast(BroadcastId): "broadcast", "Always `broadcast`.", deleted;
+    pub(super) struct DeletedBroadcast(BroadcastId): "broadcast", "Always `broadcast`.", deleted;
 }
 
 /// A canceled broadcast.

@@ -60,9 +60,9 @@ impl From<IdempotentResponse> for SendBatchResponse {
 
 id_responses! {
     /// An email that was changed.
-    pub(super) EmailReference(EmailId): "email", "Always `email`.";
+    pub(super) struct EmailReference(EmailId): "email", "Always `email`.";
     /// An email that was deleted.
-    pub(super) DeletedEmail(EmailId): "email", "Always `email`.", deleted;
+    pub(super) struct DeletedEmail(EmailId): "email", "Always `email`.", deleted;
 }
 
 /// An email in a list.

@@ -46,9 +46,9 @@ impl From<Suppression> for SuppressionResponse {
 
 id_responses! {
     /// A suppression by its id.
-    pub(super) SuppressionReference(SuppressionId): "suppression", "Always `suppression`.";
+    pub(super) struct SuppressionReference(SuppressionId): "suppression", "Always `suppression`.";
     /// A suppression that was removed.
-    pub(super) DeletedSuppression(SuppressionId): "suppression", "Always `suppression`.", deleted;
+    pub(super) struct DeletedSuppression(SuppressionId): "suppression", "Always `suppression`.", deleted;
 }
 
 /// The entries of a batch of added addresses.

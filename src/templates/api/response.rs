@@ -84,9 +84,9 @@ pub(crate) struct ListedTemplate {
 
 id_responses! {
     /// A template that was created or changed.
-    pub(crate) ChangedTemplate(TemplateId): "template", "Always `template`.";
+    pub(crate) struct ChangedTemplate(TemplateId): "template", "Always `template`.";
     /// A template that was deleted.
-    pub(crate) DeletedTemplate(TemplateId): "template", "Always `template`.", deleted;
+    pub(crate) struct DeletedTemplate(TemplateId): "template", "Always `template`.", deleted;
 }
 
 /// OpenAPI schema of an empty array.

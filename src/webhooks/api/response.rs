@@ -68,12 +68,12 @@ pub(super) struct CreatedWebhook {
 
 id_responses! {
     /// An endpoint that was changed.
-    pub(super) WebhookReference(WebhookId): "webhook", "Always `webhook`.";
+    pub(super) struct WebhookReference(WebhookId): "webhook", "Always `webhook`.";
     /// An endpoint that was deleted.
-    pub(super) DeletedWebhook(WebhookId): "webhook", "Always `webhook`.", deleted;
+    pub(super) struct DeletedWebhook(WebhookId): "webhook", "Always `webhook`.", deleted;
     /// An event that is delivered again.
     #[salvo(schema(name = "WebhookEventReference"))]
-    pub(super) DeliveryReference(WebhookDeliveryId): "webhook_event", "Always `webhook_event`.";
+    pub(super) struct DeliveryReference(WebhookDeliveryId): "webhook_event", "Always `webhook_event`.";
 }
 
 /// A secret that was replaced.
