@@ -2,8 +2,9 @@
 
 /// Declares an enum whose values have words, with the function `as_str`.
 ///
-/// `with ALL` adds the list of all values, and `with ALL, parse` also the function `parse`. With `serde` before `ALL`,
-/// the words are in JSON and in rows too. The list and the functions have the visibility of the enum.
+/// `with ALL` adds the list of all values, and `with ALL, parse` also a function that parses a word. The last word is the
+/// name of this function. With `serde` before `ALL`, the words are in JSON and in rows too. The list and the functions
+/// have the visibility of the enum. rustfmt does not format the body.
 ///
 /// ```text
 /// words! {
@@ -28,7 +29,8 @@ macro_rules! words {
         }
 
         impl $type {
-            /// Returns the word of the value.
+            /// Returns the word of the value, which is part of the API unless the comment of the enum says
+            /// otherwise.
             $vis const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$value => $word,)+

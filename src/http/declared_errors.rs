@@ -38,7 +38,8 @@ macro_rules! declares_errors {
 pub(crate) use declares_errors;
 
 /// Implements the conversion of an error with a variant `Store` to [`ApiError`](super::ApiError). Also declares the
-/// codes that the other variants result in. An error that no handler names in its attribute needs no codes.
+/// codes that the other variants result in. An error that no handler names in its attribute needs no codes. rustfmt does
+/// not format the body.
 ///
 /// ```text
 /// api_error!(UpdateTopicError: NotFound {

@@ -1,7 +1,7 @@
 //! The names of all tables.
 
 /// Declares the tables, and the list of their names. Checks of the sources read the declarations, which therefore begin
-/// at the start of a line.
+/// at the start of a line. rustfmt does not format the body.
 macro_rules! tables {
     ($($(#[$doc:meta])* pub const $table:ident: $type:ty = $definition:expr;)+) => {
         $($(#[$doc])* pub const $table: $type = $definition;)+
