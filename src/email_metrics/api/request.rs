@@ -56,11 +56,7 @@ words! {
         Domain = "domain",
         Email = "email",
         Broadcast = "broadcast",
-    }
-}
-
-impl Dimension {
-    const ALL: &'static [Self] = &[Self::Period, Self::Domain, Self::Email, Self::Broadcast];
+    } with ALL
 }
 
 /// The parts of a report that the response shows.
@@ -114,7 +110,7 @@ impl EndpointArgRegister for MetricsParameters {
         for (name, about) in PARAMETERS {
             let list = match name {
                 "metrics" => Some((one_of(ReportedMetric::ALL, |item| item.as_str()), ITEMS_MAX)),
-                "dimensions" => Some((one_of(Dimension::ALL, |item| item.as_str()), ITEMS_MAX)),
+                "dimensions" => Some((one_of(&Dimension::ALL, |item| item.as_str()), ITEMS_MAX)),
                 "domain_id" | "email_id" | "broadcast_id" => Some((schema::uuid(), IDS_MAX)),
                 _ => None,
             };
@@ -164,7 +160,7 @@ impl MetricsParameters {
         if metrics.is_empty() {
             metrics = ReportedMetric::defaults();
         }
-        let dimensions = choices(Dimension::ALL, |item| item.as_str(), "dimensions", &self.dimensions)?;
+        let dimensions = choices(&Dimension::ALL, |item| item.as_str(), "dimensions", &self.dimensions)?;
         let has = |dimension| dimensions.contains(&dimension);
         let (of_email, of_broadcast) = (
             has(Dimension::Email) || !self.emails.is_empty(),

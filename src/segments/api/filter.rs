@@ -11,7 +11,7 @@ use crate::http::schema::{TextUpTo, words_schema};
 use crate::http::{ApiError, ApiResult, AtMost};
 use crate::segments::filter::{CONDITIONS_MAX, ConditionText, Filter, FilterError, Match, VALUE_CHARS_MAX};
 
-words_schema!(MatchWord = Match::WORDS);
+words_schema!(MatchWord = Match::ALL.map(Match::as_str));
 
 /// A filter on the fields of contacts.
 ///
@@ -91,7 +91,7 @@ impl FilterRequest {
         let matching = Match::parse(&word).ok_or_else(|| {
             ApiError::validation(format!(
                 "Invalid `filter.match` field: `{}` are accepted.",
-                Match::WORDS.join("` and `")
+                Match::ALL.map(Match::as_str).join("` and `")
             ))
         })?;
         let conditions = conditions.ok_or_else(|| ApiError::missing_field("filter.conditions"))?;

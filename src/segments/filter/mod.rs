@@ -46,11 +46,6 @@ words! {
     } with ALL, parse
 }
 
-impl Match {
-    /// The accepted API words.
-    pub const WORDS: [&str; 2] = [Self::All.as_str(), Self::Any.as_str()];
-}
-
 /// A filter that passed its grammar. Without conditions it matches every contact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Filter {
