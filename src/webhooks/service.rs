@@ -229,9 +229,6 @@ impl Webhooks {
     /// Deletes the endpoints of a team in the transaction that removes the team: at most [`WEBHOOKS_MAX`] rows and
     /// their health. [`Webhooks::run`] deletes the deliveries.
     ///
-    /// # Errors
-    /// [`StoreError`].
-    ///
     /// [`WEBHOOKS_MAX`]: super::model::WEBHOOKS_MAX
     pub(crate) fn delete_endpoints(&self, tx: &WriteTx<'_>, team: TeamId) -> Result<(), StoreError> {
         for id in store::ids(tx, team)? {
