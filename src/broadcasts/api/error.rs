@@ -25,7 +25,7 @@ fn other_domain() -> ApiError {
     )
 }
 
-// The requests of the API have no revision, so that none of them is stale.
+// The code of `StaleRevision` is not declared: the requests of the API have no revision.
 api_error!(DraftError: Forbidden, RestrictedApiKey, NotFound, MissingRequiredField, Validation {
     DraftError::NotFound => not_found(),
     DraftError::NotDraft(status) => not_draft("changed", status),

@@ -135,7 +135,7 @@ api_error!(CreateTemplateError: Conflict, Validation {
     CreateTemplateError::TooLarge => too_large(),
 });
 
-// The requests of the API have no revision, so that none of them is stale.
+// The code of `StaleRevision` is not declared: the requests of the API have no revision.
 api_error!(UpdateTemplateError: NotFound, Conflict, Validation {
     UpdateTemplateError::NotFound => not_found(),
     UpdateTemplateError::StaleRevision => ApiError::stale_revision("template"),
