@@ -1,9 +1,9 @@
-//! The tables of the store: key, value, writer, growth and retention of each.
+//! The tables of the store: key, value, writer, growth and retention of each. `docs/STORAGE.md` documents all of them.
 //!
 //! A table name ends with a version. A new key or an incompatible value needs a new table and a migration. Keys are in the
 //! order of their parts, the most general part first. Ids are UUIDs of version 7: a range over ids is a range over creation
-//! times. `docs/STORAGE.md` documents all tables. `store/meta.rs`: those of the store itself. `names.rs`: their names.
-//! `of_team.rs`: the deletion of the rows of a team. `index_rows.rs`: rows that name a row of another table.
+//! times. `store/meta.rs`: the tables of the store itself. `names.rs`: the macro that declares the tables and lists their
+//! names. `of_team.rs`: the deletion of the rows of a team. `index_rows.rs`: rows that name a row of another table.
 
 mod index_rows;
 mod names;

@@ -1,4 +1,4 @@
-//! The names of all tables.
+//! The macro that declares the tables and lists their names.
 
 /// Declares the tables, and the list of their names. Checks of the sources read the declarations, which therefore begin
 /// at the start of a line. rustfmt does not format the body.
