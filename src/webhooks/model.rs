@@ -34,16 +34,24 @@ impl SubscribedEvents {
     }
 }
 
-words! {
-    /// Status of an endpoint. Events are delivered to enabled endpoints only.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum WebhookStatus {
-        Enabled = "enabled",
-        /// Disabled by the team.
-        Disabled = "disabled",
-        /// Disabled after too many exhausted deliveries.
-        AutoDisabled = "disabled",
+/// Status of an endpoint. Events are delivered to enabled endpoints only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WebhookStatus {
+    Enabled,
+    /// Disabled by the team.
+    Disabled,
+    /// Disabled after too many exhausted deliveries.
+    AutoDisabled,
+}
+
+impl WebhookStatus {
+    /// Returns the value of the API field.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Enabled => "enabled",
+            Self::Disabled | Self::AutoDisabled => "disabled",
+        }
     }
 }
 
