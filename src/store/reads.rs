@@ -254,7 +254,8 @@ impl Reads for ReadTx {
 
     #[cfg(test)]
     fn keys<K: Key, V>(&self, table: &Table<K, V>) -> Result<Vec<K>, StoreError> {
-        self.open(table.name())?.map_or(Ok(Vec::new()), |open| keys_in(&open))
+        let Some(open) = self.open(table.name())? else { return Ok(Vec::new()) };
+        self.checked(keys_in(&open))
     }
 }
 
@@ -275,7 +276,7 @@ pub(super) fn get_in<K: Key, V: Value>(
 /// Returns the keys of an open table, in their order.
 #[cfg(test)]
 pub(super) fn keys_in<K: Key>(table: &impl ReadableTable<Bytes, Bytes>) -> Result<Vec<K>, StoreError> {
-    table.iter()?.map(|row| Ok(K::from_bytes(row?.0.value()).unwrap())).collect()
+    table.iter()?.map(|row| decode_key(row?.0.value())).collect()
 }
 
 /// Scans an open table.
@@ -290,11 +291,12 @@ pub(super) fn scan_in<K: Key, V: Value>(
     order: Order,
     mut visit: impl FnMut(K, Stored<'_, V>) -> ScanStep,
 ) -> Result<(), StoreError> {
-    let mut decode = |key: &[u8], bytes: &[u8]| {
-        let typed = K::from_bytes(key).ok_or_else(|| StoreError::Corrupt("key has another length".into()))?;
-        visit(typed, Stored::new(table, key, bytes))
-    };
+    let mut decode = |key: &[u8], bytes: &[u8]| visit(decode_key(key)?, Stored::new(table, key, bytes));
     scan_bytes(open, from.to_bytes().as_ref(), to.to_bytes().as_ref(), order, &mut decode)
+}
+
+fn decode_key<K: Key>(bytes: &[u8]) -> Result<K, StoreError> {
+    K::from_bytes(bytes).ok_or_else(|| StoreError::Corrupt("key has another length".into()))
 }
 
 fn scan_bytes(
