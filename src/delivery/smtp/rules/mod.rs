@@ -112,7 +112,7 @@ const fn any_host(class: RefusalClass, texts: &'static [&'static str]) -> ReplyR
 }
 
 /// Returns a rule for the hosts with these suffixes, with any codes.
-const fn at(hosts: &'static [&'static str], class: RefusalClass, texts: &'static [&'static str]) -> ReplyRule {
+const fn for_hosts(hosts: &'static [&'static str], class: RefusalClass, texts: &'static [&'static str]) -> ReplyRule {
     ReplyRule { hosts, ..any_host(class, texts) }
 }
 
