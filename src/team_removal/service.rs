@@ -23,6 +23,7 @@ pub enum UnsentEmails {
 /// Refusal of a removal.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveTeamError {
+    /// The team does not exist.
     #[error("the team has just been removed")]
     NotFound,
     #[error("an instance needs a team; create another one first with `ringmail team create NAME`")]
