@@ -1,6 +1,6 @@
 //! The checks after a run. Each message names the seed.
 
-use super::health::{Health, Trouble, always_works, constant, trouble};
+use super::health::{Fault, Health, always_works, constant, fault};
 use super::world::World;
 use super::*;
 use crate::delivery::schedule::health::PAUSE_MAX_MS;
@@ -29,11 +29,11 @@ impl World {
         waits
     }
 
-    /// Returns the messages that were accepted during the trouble of their site, each with that trouble.
-    fn in_trouble(&self, health: Health) -> impl Iterator<Item = (&Delivered, Trouble)> {
+    /// Returns the messages that were accepted during the fault of their site, each with that fault.
+    fn during_fault(&self, health: Health) -> impl Iterator<Item = (&Delivered, Fault)> {
         let during = move |it: &Delivered| {
-            let trouble = trouble(self.run.seed, it.site).filter(|trouble| trouble.health == health)?;
-            (trouble.from_ms..trouble.until_ms).contains(&it.accepted_ms).then_some(trouble)
+            let fault = fault(self.run.seed, it.site).filter(|fault| fault.health == health)?;
+            (fault.from_ms..fault.until_ms).contains(&it.accepted_ms).then_some(fault)
         };
         self.delivered.iter().filter_map(move |it| Some((it, during(it)?)))
     }
@@ -98,10 +98,10 @@ impl World {
         {
             let is_slow = health == Health::Slow;
             let waited = self
-                .in_trouble(health)
-                .filter(|(it, trouble)| if is_slow { it.wait_ms > 8_000 } else { it.at_ms() >= trouble.until_ms });
-            let late = waited.map(|(it, trouble)| {
-                let from_ms = if is_slow { it.due_ms } else { trouble.until_ms.max(it.due_ms) };
+                .during_fault(health)
+                .filter(|(it, fault)| if is_slow { it.wait_ms > 8_000 } else { it.at_ms() >= fault.until_ms });
+            let late = waited.map(|(it, fault)| {
+                let from_ms = if is_slow { it.due_ms } else { fault.until_ms.max(it.due_ms) };
                 it.at_ms() - from_ms
             });
             let mut late_ms: Vec<i64> = late.collect();
@@ -112,7 +112,7 @@ impl World {
             );
         }
         let backlog: Vec<&Delivered> =
-            self.in_trouble(Health::Down).map(|(it, _)| it).filter(|it| it.site == BACKLOG_SITE).collect();
+            self.during_fault(Health::Down).map(|(it, _)| it).filter(|it| it.site == BACKLOG_SITE).collect();
         let first_ms = backlog.iter().map(|it| it.at_ms()).min().unwrap();
         let after_first = |stream: u8| {
             let of_stream = backlog.iter().filter(move |it| it.stream == stream && it.due_ms <= first_ms);
@@ -179,7 +179,7 @@ impl World {
         let Run { seed, emails, .. } = self.run;
         let blocked = self.waits(|it| constant(it.site) == Health::Blocks);
         assert!(blocked.len() > emails / 135, "seed {seed:#x}: {}", blocked.len());
-        for site in (0..self.run.sites).filter(|site| trouble(seed, *site).is_some()) {
+        for site in (0..self.run.sites).filter(|site| fault(seed, *site).is_some()) {
             let left = |stream| self.table.get(&lane_of(site, stream)).map_or(0, BTreeSet::len);
             assert_eq!((1..=3).map(left).sum::<usize>(), 0, "seed {seed:#x}: mail of site {site}");
         }

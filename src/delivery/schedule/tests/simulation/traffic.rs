@@ -1,16 +1,16 @@
 //! The emails of the simulation.
 
-use super::health::trouble;
+use super::health::fault;
 use super::world::World;
 use super::*;
 
 /// Number of emails to all providers together on the first day.
 const PROVIDER_EMAILS: usize = 1_200;
-/// Number of emails to each site during its trouble.
-const TROUBLE_EMAILS: usize = 8;
+/// Number of emails to each site during its fault.
+const FAULT_EMAILS: usize = 8;
 
 impl World {
-    /// Plans the first day: most emails to single sites, some to the providers, some to sites in trouble, a burst of
+    /// Plans the first day: most emails to single sites, some to the providers, some to sites with a fault, a burst of
     /// bulk mail, and one of a team.
     pub(super) fn plan_first_day(&mut self) {
         for number in 0..self.run.emails + PROVIDER_EMAILS {
@@ -23,15 +23,15 @@ impl World {
             self.plan_accepted(3 * HOUR_MS + 20_000, 1, stream, 1);
         }
         for site in 0..self.run.sites {
-            let Some(trouble) = trouble(self.run.seed, site) else { continue };
-            for _ in 0..TROUBLE_EMAILS {
-                self.plan_between(trouble.from_ms, trouble.until_ms, site);
+            let Some(fault) = fault(self.run.seed, site) else { continue };
+            for _ in 0..FAULT_EMAILS {
+                self.plan_between(fault.from_ms, fault.until_ms, site);
             }
             if site == BACKLOG_SITE {
-                self.plan_accepted(trouble.until_ms - 25 * MINUTE_MS, site, 1, 100);
+                self.plan_accepted(fault.until_ms - 25 * MINUTE_MS, site, 1, 100);
                 for minute in 1..=5 {
                     for stream in [2, 3] {
-                        self.plan_accepted(trouble.until_ms - minute * MINUTE_MS, site, stream, 1);
+                        self.plan_accepted(fault.until_ms - minute * MINUTE_MS, site, stream, 1);
                     }
                 }
             }
