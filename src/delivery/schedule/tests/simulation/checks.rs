@@ -73,7 +73,7 @@ impl World {
         let beside_bulk = self.waits(|it| {
             it.site == 0 && it.stream != BULK_STREAM && (0..10 * MINUTE_MS).contains(&(it.accepted_ms - 6 * HOUR_MS))
         });
-        assert!(beside_bulk.last().is_none_or(|wait_ms| *wait_ms < 15_000), "seed {seed:#x}: {beside_bulk:?}");
+        assert!(beside_bulk.last().is_some_and(|wait_ms| *wait_ms < 15_000), "seed {seed:#x}: {beside_bulk:?}");
         let beside_burst =
             self.waits(|it| it.site == 1 && it.stream < 3 && (0..60_000).contains(&(it.accepted_ms - 3 * HOUR_MS)));
         assert!(
