@@ -50,15 +50,12 @@ enum HostNameChange {
     /// A further check fails. Contains all that fail.
     Failed(String),
     /// No check fails any more.
-    Mended,
+    Confirmed,
 }
 
 impl Doctor {
     /// Checks the EHLO names of direct delivery until the stop, and logs each change of the result. Without direct delivery,
     /// returns at once.
-    ///
-    /// # Errors
-    /// None.
     pub async fn watch_host_names(&self, clock: &Clock, stop: CancellationToken) -> Result<(), Infallible> {
         let Ok(resolver) = &self.resolver else { return Ok(()) };
         if self.settings.delivery.direct.is_none() {
@@ -69,7 +66,7 @@ impl Doctor {
                 Some(HostNameChange::Failed(problems)) => {
                     warn!("the DNS does not confirm the EHLO name, so that large providers refuse email: {problems}");
                 }
-                Some(HostNameChange::Mended) => info!("the DNS confirms the EHLO name again"),
+                Some(HostNameChange::Confirmed) => info!("the DNS confirmed the EHLO name again"),
                 None => {}
             }
             Ok(())
@@ -117,7 +114,7 @@ impl HostNameMonitor {
         }
         let known = known.unwrap_or_default();
         let change = if failed.is_subset(&known) {
-            (failed.is_empty() && !known.is_empty()).then_some(HostNameChange::Mended)
+            (failed.is_empty() && !known.is_empty()).then_some(HostNameChange::Confirmed)
         } else {
             let problems: Vec<String> = problems.into_iter().map(sentence).collect();
             Some(HostNameChange::Failed(problems.join("; ")))
@@ -199,7 +196,7 @@ mod tests {
         );
         assert_eq!(checked(&doctor, &broken, 2 * CHECK_EVERY_MS).await, (None, Some(false)));
         let mended = checked(&doctor, &whole, 3 * CHECK_EVERY_MS).await;
-        assert_eq!(mended, (Some(HostNameChange::Mended), Some(true)));
+        assert_eq!(mended, (Some(HostNameChange::Confirmed), Some(true)));
     }
 
     #[tokio::test]
@@ -237,7 +234,7 @@ mod tests {
         let monitor = HostNameMonitor::default();
         let record = |checks: &[SetupCheck]| match monitor.record(checks, 0) {
             Some(HostNameChange::Failed(problems)) => problems.matches("next step: Do it").count(),
-            Some(HostNameChange::Mended) => 100,
+            Some(HostNameChange::Confirmed) => 100,
             None => 0,
         };
 
