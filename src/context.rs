@@ -90,18 +90,18 @@ mod testing {
         }
 
         /// Returns the result of a read of the store.
-        pub(crate) fn look<T>(&self, read: impl FnOnce(&ReadTx) -> Result<T, StoreError>) -> T {
+        pub(crate) fn read<T>(&self, read: impl FnOnce(&ReadTx) -> Result<T, StoreError>) -> T {
             self.store.read_now(read).unwrap()
         }
 
         /// Returns the keys of all rows of a table, in their order.
         pub(crate) fn keys<K: Key, V>(&self, table: &Table<K, V>) -> Vec<K> {
-            self.look(|tx| tx.keys(table))
+            self.read(|tx| tx.keys(table))
         }
 
         /// Returns all rows of a table, in the order of their keys.
         pub(crate) fn rows<K: Key, V: Value>(&self, table: &Table<K, V>) -> Vec<(K, V)> {
-            self.look(|tx| tx.rows(table))
+            self.read(|tx| tx.rows(table))
         }
     }
 }

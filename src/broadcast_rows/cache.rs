@@ -74,7 +74,7 @@ mod tests {
             let sealed = seal_content(&context.keyring, id, &content);
             context.commit(move |tx| put_content(tx, id, &sealed)).await;
         }
-        let find = |id| context.look(|tx| cache.find(tx, &context.keyring, id)).is_some();
+        let find = |id| context.read(|tx| cache.find(tx, &context.keyring, id)).is_some();
 
         assert!([0, 1, 2, 0, 3].iter().all(|number| find(ids[*number])));
 

@@ -168,7 +168,7 @@ mod tests {
 
     /// Returns the URL, the clicks and the recipients of each link.
     fn links(context: &Context, id: BroadcastId) -> Vec<(String, u64, u64)> {
-        let links = context.look(|tx| links_of(tx, id, Cursor::Newest));
+        let links = context.read(|tx| links_of(tx, id, Cursor::Newest));
         links.into_iter().map(|link| (link.row.url, link.row.clicks, link.row.unique_clicks)).collect()
     }
 
@@ -199,7 +199,7 @@ mod tests {
         count(&context, id, "https://b.example", (1, 0), 4).await;
 
         let cursor = Cursor::After(id_of("https://b.example"));
-        let listed = context.look(|tx| links_of(tx, id, cursor));
+        let listed = context.read(|tx| links_of(tx, id, cursor));
         let page = page_of(listed, PageQuery { cursor, limit: 10 }, |link| link.id, |_| Ok(false)).unwrap();
 
         let urls: Vec<&str> = page.rows.iter().map(|link| link.row.url.as_str()).collect();

@@ -100,7 +100,7 @@ mod tests {
             let sealed = seal_content(&context.keyring, id, &content);
             context.commit(move |tx| put_content(tx, id, &sealed)).await;
 
-            let read = context.look(|tx| read_content(tx, &context.keyring, id));
+            let read = context.read(|tx| read_content(tx, &context.keyring, id));
             assert_eq!(read, Some(content));
         }
         let sealed = seal_content(&context.keyring, other, &BroadcastContent::default());
@@ -109,7 +109,7 @@ mod tests {
         assert!(matches!(read, Err(StoreError::Corrupt(_))));
 
         context.commit(move |tx| delete_content(tx, id)).await;
-        let read = context.look(|tx| read_content(tx, &context.keyring, id));
+        let read = context.read(|tx| read_content(tx, &context.keyring, id));
         assert_eq!(read, None);
     }
 }

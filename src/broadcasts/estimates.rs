@@ -246,7 +246,7 @@ mod tests {
         for (retention_days, days) in [(90, 24), (30, 24), (10, 8), (2, 1), (1, 1)] {
             // 70 messages of broadcasts a day.
             let estimates = SendEstimates::new(SendLimits { per_second: None, per_day: Some(100) }, retention_days);
-            let plan = |recipients| context.look(|tx| estimates.plan(tx, now_ms, now_ms, recipients));
+            let plan = |recipients| context.read(|tx| estimates.plan(tx, now_ms, now_ms, recipients));
 
             assert!(plan(70 * days).is_ok(), "{retention_days} days");
             assert!(plan(70 * days + 1).is_err(), "{retention_days} days");

@@ -94,7 +94,7 @@ async fn set_status(context: &Context, id: BroadcastId, status: BroadcastStatus)
 }
 
 fn status(context: &Context, id: BroadcastId) -> Option<BroadcastStatus> {
-    context.look(|tx| find(tx, TEAM, id)).map(|row| row.status)
+    context.read(|tx| find(tx, TEAM, id)).map(|row| row.status)
 }
 
 #[tokio::test]
@@ -173,12 +173,12 @@ async fn the_conditions_of_a_send_are_checked_in_order() {
     assert!(matches!(refused, Err(SendBroadcastError::TooLarge(24))), "{refused:?}");
     assert_eq!(status(&context, id), Some(BroadcastStatus::Draft));
     let is_queued = |tx: &ReadTx| tx.contains(&BROADCAST_FAN_OUTS, &(id,));
-    assert!(!context.look(is_queued));
+    assert!(!context.read(is_queued));
 
     let plan = unlimited.send(SENDER, id, None).await.unwrap();
 
     assert!(plan.finishes_ms.is_some_and(|finishes_ms| finishes_ms > context.now_ms()));
-    assert!(context.look(is_queued));
+    assert!(context.read(is_queued));
     assert_eq!(status(&context, id), Some(BroadcastStatus::Queued));
 }
 
@@ -195,7 +195,7 @@ async fn a_sent_broadcast_stores_what_the_emails_need() {
 
     broadcasts.send(key, id, Some(due_ms)).await.unwrap();
 
-    let (row, fan_out) = context.look(|tx| Ok((find(tx, TEAM, id)?.unwrap(), tx.get(&BROADCAST_FAN_OUTS, &(id,))?)));
+    let (row, fan_out) = context.read(|tx| Ok((find(tx, TEAM, id)?.unwrap(), tx.get(&BROADCAST_FAN_OUTS, &(id,))?)));
     assert_eq!((row.status, row.scheduled_ms), (BroadcastStatus::Scheduled, Some(due_ms)));
     assert_eq!((row.key, row.domain), (key.key, Some(Id::MIN)));
     let entries = AuditLog::new(context.clone()).list(TEAM, AuditFilter::default(), None, 1).await.unwrap();
@@ -226,7 +226,7 @@ async fn recipients_are_listed_by_outcome_and_address() {
     let broadcasts = reachable(&context);
     let id = broadcasts.create(SENDER, draft(Some("Hi"))).await.unwrap();
     add_contacts(&context, 1, 0).await;
-    let contact = context.look(|tx| crate::contacts::newest(tx, TEAM)).unwrap();
+    let contact = context.read(|tx| crate::contacts::newest(tx, TEAM)).unwrap();
     let emails: Vec<EmailId> = (0..4).map(|_| context.id()).collect();
     let stored = emails.clone();
     let store = move |tx: &WriteTx<'_>| {
@@ -323,7 +323,7 @@ async fn a_topic_is_in_use_until_the_broadcast_ends() {
     for status in BroadcastStatus::ALL {
         set_status(&context, id, status).await;
 
-        let used = context.look(|tx| {
+        let used = context.read(|tx| {
             assert!(!uses_segment(tx, TEAM, context.id())? && !uses_topic(tx, Id::MAX, topic)?);
             Ok([uses_segment(tx, TEAM, segment)?, uses_topic(tx, TEAM, topic)?, has_started(tx, TEAM)?])
         });
@@ -379,10 +379,10 @@ async fn the_rows_of_a_removed_team_are_deleted() {
     }
 
     assert_eq!(deleted, 20);
-    assert!(!context.look(|tx| tx.contains(&BROADCAST_OUTCOMES, &of_corrupt)));
+    assert!(!context.read(|tx| tx.contains(&BROADCAST_OUTCOMES, &of_corrupt)));
     let domain = (of_corrupt.0, [7; 32]);
-    assert!(!context.look(|tx| tx.contains(&BROADCAST_DOMAINS, &domain)));
-    assert!(!context.look(|tx| has_started(tx, TEAM)));
+    assert!(!context.read(|tx| tx.contains(&BROADCAST_DOMAINS, &domain)));
+    assert!(!context.read(|tx| has_started(tx, TEAM)));
     let (_, content) = broadcasts.find(Id::MAX, kept).await.unwrap().unwrap();
     assert_eq!(content.text.as_deref(), Some("Hi"));
 }

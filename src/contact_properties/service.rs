@@ -147,7 +147,7 @@ mod tests {
     async fn definitions_are_those_of_the_current_properties_of_the_team() {
         let (_directory, context) = Context::temporary();
         let properties = ContactProperties::new(context.clone());
-        let read = |key: &'static str| context.look(|tx| Ok(definitions(tx, TEAM)?.read_value(key, "12", false)));
+        let read = |key: &'static str| context.read(|tx| Ok(definitions(tx, TEAM)?.read_value(key, "12", false)));
         let text = PropertyValue::String("12".into());
         properties.create(OTHER, new_property("age", PropertyKind::Number)).await.unwrap();
         assert_eq!(read("age"), text, "the definition belongs to another team");

@@ -121,7 +121,7 @@ mod tests {
         context.commit(move |tx| written.iter().try_for_each(|(id, row)| tx.put(&CONTACTS, &(team, *id), row))).await;
 
         for (id, row) in rows {
-            context.look(|tx| {
+            context.read(|tx| {
                 tx.scan(&CONTACTS, &(team, id), &(team, id), Order::Ascending, |_, stored| {
                     let contact = ContactRef::of(&stored)?;
                     assert_eq!(contact.email(), row.email.to_string());

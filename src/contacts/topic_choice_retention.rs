@@ -132,7 +132,7 @@ mod tests {
     }
 
     fn has_deletion_row(context: &Context, team: TeamId, topic: TopicId) -> bool {
-        context.look(|tx| tx.contains(&DELETED_TOPICS, &(team, topic)))
+        context.read(|tx| tx.contains(&DELETED_TOPICS, &(team, topic)))
     }
 
     #[tokio::test]
@@ -192,10 +192,10 @@ mod tests {
         context.clock.advance(RETENTION);
         note(context.now_ms()).await;
         let now_ms = context.now_ms();
-        assert_eq!(context.look(|tx| topics::expired(tx, now_ms, 10)), None, "40 days have not passed");
+        assert_eq!(context.read(|tx| topics::expired(tx, now_ms, 10)), None, "40 days have not passed");
         context.clock.advance(Duration::from_millis(1));
         let now_ms = context.now_ms();
-        let expired = context.look(|tx| topics::expired(tx, now_ms, 10));
+        let expired = context.read(|tx| topics::expired(tx, now_ms, 10));
         let (_, expired) = expired.expect("the second note does not extend the first");
 
         // A contact makes a choice for the topic after the scan has passed the key of the choice.

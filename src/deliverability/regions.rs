@@ -202,7 +202,7 @@ mod tests {
             let paused: BTreeMap<String, WindowCounts> =
                 regions.iter().map(|region| ((*region).to_owned(), counts)).collect();
             context.commit(move |tx| store(tx, &paused, now_ms)).await;
-            let rows = context.look(paused_regions);
+            let rows = context.read(paused_regions);
             let mut rows: Vec<(String, i64)> = rows.into_iter().map(|row| (row.region, row.since_ms)).collect();
             rows.sort_unstable();
             rows
@@ -255,7 +255,7 @@ mod tests {
         let with_mode = |mode| TeamDeliverability::new(context.clone(), mode, "https://mail.example.com/dashboard/");
         let (enforcing, observing) = (with_mode(GuardrailMode::Enforce), with_mode(GuardrailMode::Observe));
         let is_held = |guard: &TeamDeliverability, domain: Option<DomainId>| {
-            context.look(|tx| guard.is_fan_out_held(tx, first, domain))
+            context.read(|tx| guard.is_fan_out_held(tx, first, domain))
         };
         assert!(!is_held(&enforcing, Some(east)));
 
@@ -282,7 +282,7 @@ mod tests {
         context.corrupt(&DOMAINS, (team, domain)).await;
 
         for id in [domain, Id::MAX] {
-            let found = context.look(|tx| pause_of(tx, team, id));
+            let found = context.read(|tx| pause_of(tx, team, id));
             assert!(found.is_none(), "{found:?}");
         }
     }

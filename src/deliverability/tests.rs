@@ -67,12 +67,12 @@ impl Fixture {
     /// Runs a round of the guardrail. Returns whether the broadcasts of the team are slowed down then.
     async fn is_slowed(&self, deliverability: &TeamDeliverability) -> bool {
         deliverability.run_round().await.unwrap();
-        self.context.look(|tx| delivery::is_slowed(tx, self.team))
+        self.context.read(|tx| delivery::is_slowed(tx, self.team))
     }
 
     /// Returns the highest status of the episode.
     fn level(&self) -> Option<EpisodeLevel> {
-        self.context.look(|tx| tx.get(&GUARDRAIL_EPISODES, &(self.team,))).map(|row| row.level)
+        self.context.read(|tx| tx.get(&GUARDRAIL_EPISODES, &(self.team,))).map(|row| row.level)
     }
 
     /// Runs rounds of two processes at once. Returns the statuses of the new events, oldest first.

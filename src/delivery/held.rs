@@ -248,7 +248,7 @@ mod tests {
     }
 
     fn queued(context: &Context, lane: LaneKey) -> Vec<(DueKey, DueRow)> {
-        context.look(|tx| read_rows(tx, lane, None, i64::MAX, PAGE_ROWS))
+        context.read(|tx| read_rows(tx, lane, None, i64::MAX, PAGE_ROWS))
     }
 
     /// Settles a lane each hour until it is empty. Returns the events of its email, with the hours since `first_ms`.
@@ -260,7 +260,7 @@ mod tests {
             context.clock.advance(HOUR + Duration::from_millis(1));
         }
         assert!(queued(context, lane).is_empty());
-        let events = context.look(|tx| events::email_timeline(tx, id));
+        let events = context.read(|tx| events::email_timeline(tx, id));
         events.iter().map(|event| (event.kind.as_str().to_owned(), (event.at_ms - first_ms) / 3_600_000)).collect()
     }
 
@@ -334,7 +334,7 @@ mod tests {
         }
 
         for id in [ids[0], ids[PAGE_ROWS]] {
-            let events = context.look(|tx| events::email_timeline(tx, id));
+            let events = context.read(|tx| events::email_timeline(tx, id));
             let expired = EventDetail::Failed { reason: "expired".into(), diagnostic: vec![EXPIRED_TEXT.into()] };
             assert_eq!(events.last().unwrap().detail, expired);
             let times: Vec<(&str, i64)> =
@@ -342,7 +342,7 @@ mod tests {
             let delayed = |hours| ("email.delivery_delayed", hours);
             assert_eq!(times, [("email.sent", 4), delayed(4), delayed(24), ("email.failed", 48)]);
         }
-        let left = context.look(|tx| read_rows(tx, lane, None, context.now_ms(), PAGE_ROWS));
+        let left = context.read(|tx| read_rows(tx, lane, None, context.now_ms(), PAGE_ROWS));
         assert!(left.is_empty(), "{left:?}");
     }
 }

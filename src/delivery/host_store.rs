@@ -135,7 +135,7 @@ mod tests {
     const PAUSE_MS: i64 = 60_000;
 
     fn row(context: &Context, host: &str) -> Option<ReceivingHostRow> {
-        context.look(|tx| tx.get(&RECEIVING_HOSTS, &(name_hash(host),)))
+        context.read(|tx| tx.get(&RECEIVING_HOSTS, &(name_hash(host),)))
     }
 
     fn pause(context: &Context, host: &str) -> Option<HostPauseRow> {
@@ -155,7 +155,7 @@ mod tests {
 
     fn pauses(context: &Context, hosts: &[&str]) -> Vec<(String, HostPauseRow)> {
         let (hosts, now_ms) = (hosts.iter().map(|host| (*host).to_owned()).collect(), context.now_ms());
-        context.look(|tx| stored_pauses(tx, hosts, now_ms))
+        context.read(|tx| stored_pauses(tx, hosts, now_ms))
     }
 
     #[tokio::test]

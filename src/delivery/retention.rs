@@ -151,7 +151,7 @@ mod tests {
         for number in 0..total {
             for (age, is_left) in [(0, true), (365, true), (366, false)] {
                 let key = (key(number).0, today - age);
-                assert_eq!(context.look(|tx| tx.contains(&WARM_UP, &key)), is_left, "{number} {age}");
+                assert_eq!(context.read(|tx| tx.contains(&WARM_UP, &key)), is_left, "{number} {age}");
             }
         }
     }
@@ -175,7 +175,7 @@ mod tests {
 
         let are_left = |number: u32| {
             let key = key(number);
-            context.look(|tx| Ok((tx.contains(&RECEIVING_HOSTS, &key)?, tx.contains(&SITES, &key)?)))
+            context.read(|tx| Ok((tx.contains(&RECEIVING_HOSTS, &key)?, tx.contains(&SITES, &key)?)))
         };
         for number in 0..total {
             assert_eq!(are_left(number), (number % 3 == 0, number % 3 == 0), "{number}");
@@ -194,7 +194,7 @@ mod tests {
 
         purge(&context, now_ms).await.unwrap();
 
-        let is_left = |number: u32| context.look(|tx| tx.contains(&RECEIVING_HOSTS, &key(number)));
+        let is_left = |number: u32| context.read(|tx| tx.contains(&RECEIVING_HOSTS, &key(number)));
         assert_eq!((is_left(1), is_left(2)), (true, false));
     }
 }

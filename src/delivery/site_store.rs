@@ -249,7 +249,7 @@ mod tests {
             let rows = if is_stopped_first { [&stopped, &grown] } else { [&grown, &stopped] };
             tokio::join!(put(&context, update(rows[0]), now_ms), put(&context, update(rows[1]), now_ms));
 
-            let row = context.look(|tx| tx.get(&SITES, &(name_hash("google"),))).unwrap();
+            let row = context.read(|tx| tx.get(&SITES, &(name_hash("google"),))).unwrap();
             assert_eq!((row.sessions, row.suspended_until_ms, row.paused_until_ms), (3, Some(until_ms), until_ms));
         }
     }
@@ -292,7 +292,7 @@ mod tests {
         };
         context.commit(put).await;
 
-        let stored = |site: &str| context.look(|tx| tx.get(&WARM_UP, &(name_hash(site), utc_day(yesterday_ms))));
+        let stored = |site: &str| context.read(|tx| tx.get(&WARM_UP, &(name_hash(site), utc_day(yesterday_ms))));
         assert_eq!(stored(sites[1]), Some(WarmUpRow { complained: 2, ..counts }));
         assert_eq!(stored(sites[0]), Some(WarmUpRow { complained: 1, ..counts }));
         assert_eq!(stored("google"), None);

@@ -89,7 +89,7 @@ mod tests {
         ] {
             assert_eq!(record(at_ms).await, is_due.then(|| "shop.example".to_owned()), "{at_ms}");
         }
-        let stored = context.look(|tx| store::find(tx, TEAM, ID)).unwrap();
+        let stored = context.read(|tx| store::find(tx, TEAM, ID)).unwrap();
         assert_eq!(stored.refusal, Some(refusal(DAY_MS)));
     }
 
@@ -100,7 +100,7 @@ mod tests {
         let name = context.commit(|tx| record_refusal(tx, TEAM, ID, &refusal(0))).await;
 
         assert_eq!(name, None);
-        assert!(context.look(|tx| store::find(tx, TEAM, ID)).is_none());
+        assert!(context.read(|tx| store::find(tx, TEAM, ID)).is_none());
     }
 
     #[test]

@@ -199,7 +199,7 @@ mod tests {
         let NewKeys { rsa, ed25519 } = generate().unwrap();
         let (rsa, ed25519) = (rsa.seal(&context.keyring, id), ed25519.seal(&context.keyring, id));
         let mut stored = DomainRow { status: DomainStatus::Verified, rsa, ed25519, ..row("example.org") };
-        let find = || context.look(|tx| cache.find(tx, team, id));
+        let find = || context.read(|tx| cache.find(tx, team, id));
         let put = async |row: &DomainRow| {
             let row = row.clone();
             context.commit(move |tx| store::put(tx, team, id, &row)).await;

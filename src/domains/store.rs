@@ -271,7 +271,7 @@ mod tests {
         let write = async |id: DomainId, row: DomainRow| {
             context.commit(move |tx| put(tx, team, id, &row)).await;
         };
-        let is_found = || context.look(|tx| is_tracking_host(tx, "links.shop.example"));
+        let is_found = || context.read(|tx| is_tracking_host(tx, "links.shop.example"));
 
         for (status, expected) in [
             (RecordStatus::NotStarted, false),

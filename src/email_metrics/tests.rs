@@ -51,12 +51,12 @@ async fn record(context: &Context, team: TeamId, email: EmailId, kind: EmailEven
 }
 
 fn totals(context: &Context, team: TeamId, at_ms: TimestampMs) -> DayTotals {
-    context.look(|tx| day_totals(tx, team, utc_day(at_ms)..=utc_day(at_ms)))
+    context.read(|tx| day_totals(tx, team, utc_day(at_ms)..=utc_day(at_ms)))
 }
 
 fn counts(context: &Context, team: TeamId, at_ms: TimestampMs) -> EmailCounts {
     let key = (team, quarter(at_ms), DOMAIN, super::store::NO_BROADCAST);
-    context.look(|tx| tx.get(&EMAIL_QUARTER_COUNTS, &key)).unwrap_or_default()
+    context.read(|tx| tx.get(&EMAIL_QUARTER_COUNTS, &key)).unwrap_or_default()
 }
 
 fn query(team: TeamId, start_ms: TimestampMs, end_ms: TimestampMs) -> MetricsQuery {
@@ -74,7 +74,7 @@ fn query(team: TeamId, start_ms: TimestampMs, end_ms: TimestampMs) -> MetricsQue
 }
 
 fn check_row(context: &Context, team: TeamId) -> Option<CountCheckRow> {
-    context.look(|tx| tx.get(&EMAIL_COUNT_CHECKS, &(team,)))
+    context.read(|tx| tx.get(&EMAIL_COUNT_CHECKS, &(team,)))
 }
 
 #[tokio::test]
@@ -247,16 +247,16 @@ async fn a_quarter_hour_with_several_pages_is_recounted_whole() {
     };
     context.commit(record_all).await;
     let start = |tx: &ReadTx| Recount::start(tx, team, quarter(at_ms));
-    let changed = context.look(start);
+    let changed = context.read(start);
     assert_eq!((changed.events, changed.is_complete()), (PAGE_ROWS as u64, false));
 
     let finish = |mut recount: Recount| {
         while !recount.is_complete() {
-            recount = context.look(|tx| recount.read_page(tx));
+            recount = context.read(|tx| recount.read_page(tx));
         }
         recount
     };
-    let whole = finish(context.look(start));
+    let whole = finish(context.read(start));
     assert_eq!((whole.events, whole.totals.sent, whole.is_stable()), (events, events - 1, true));
     assert_eq!(whole.differences(), []);
     context.commit(move |tx| count(tx, source(team), at_ms, EmailMetric::Sent, Real(1))).await;

@@ -188,7 +188,7 @@ mod tests {
     /// Returns whether the row, the content and the timeline of an email exist.
     fn stored_parts(context: &Context, id: EmailId) -> [bool; 3] {
         let has_events = context.keys(&EVENTS).iter().any(|(email, _)| *email == id);
-        context.look(|tx| Ok([tx.contains(&EMAILS, &(TEAM, id))?, tx.contains(&EMAIL_BODIES, &(id, 0))?, has_events]))
+        context.read(|tx| Ok([tx.contains(&EMAILS, &(TEAM, id))?, tx.contains(&EMAIL_BODIES, &(id, 0))?, has_events]))
     }
 
     #[tokio::test]

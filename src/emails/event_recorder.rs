@@ -212,7 +212,7 @@ mod tests {
         };
         let totals = |at_ms: TimestampMs| {
             let day = u32::try_from(at_ms / DAY_MS).unwrap();
-            context.look(|tx| day_totals(tx, team, day..=day))
+            context.read(|tx| day_totals(tx, team, day..=day))
         };
         let sent_ms = context.now_ms();
         record(EmailEventKind::Sent, &["ada@example.net", "complained@resend.dev"]).await;

@@ -99,7 +99,7 @@ mod tests {
     /// Returns the opt-outs in the email metrics and in the counts of the broadcast, and the listed emails.
     fn counted(context: &Context, broadcast: BroadcastId) -> (u64, u64, usize) {
         let total = context.rows(&EMAIL_QUARTER_COUNTS).iter().map(|(_, row)| row.unsubscribed).sum();
-        let counts = context.look(|tx| broadcast_rows::read_counts(tx, broadcast));
+        let counts = context.read(|tx| broadcast_rows::read_counts(tx, broadcast));
         let query = PageQuery { cursor: Cursor::Newest, limit: 20 };
         let list = |tx: &ReadTx| {
             let (list, scan) = (BroadcastEmailList::Unsubscribed, BroadcastEmailScan::default());

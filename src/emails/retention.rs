@@ -261,7 +261,7 @@ mod tests {
         context.commit(put).await;
         let (now_ms, later_ms) = (context.now_ms(), context.now_ms() + 1_000);
         let left = || {
-            context.look(|tx| {
+            context.read(|tx| {
                 let rest = |id| Ok::<_, StoreError>((has_content(tx, id)?, tx.contains(&ATTACHMENTS, &(id, 0, 599))?));
                 Ok((rest(settled)?, rest(waiting)?, chunks(tx)?))
             })
@@ -320,7 +320,7 @@ mod tests {
         let later_ms = context.now_ms() + 1_000;
         purge(&context, later_ms, later_ms, later_ms).await.unwrap();
 
-        let left = context.look(|tx| {
+        let left = context.read(|tx| {
             Ok((tx.contains(&EMAILS, &(team, corrupt))?, tx.contains(&EMAILS, &(team, settled))?, chunks(tx)?))
         });
         assert_eq!(left, (true, false, 0));

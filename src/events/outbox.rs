@@ -345,6 +345,6 @@ mod tests {
         fill(&context, team(1), 1).await;
 
         assert_eq!(take(&context, TeamId::MIN, 100).await.events.len(), 2);
-        assert!(!context.look(|tx| tx.contains(&EVENT_OUTBOX, &broken)));
+        assert!(!context.read(|tx| tx.contains(&EVENT_OUTBOX, &broken)));
     }
 }

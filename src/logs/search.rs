@@ -157,7 +157,7 @@ mod tests {
         for (limit, bounds) in [(1, WIDE), (10, ScanLimit { rows_max: 2, ..WIDE }), (10, WIDE)] {
             let (mut found, mut after) = (Vec::new(), None);
             loop {
-                let page = context.look(|tx| search(tx, TEAM, &filter, after, limit, bounds));
+                let page = context.read(|tx| search(tx, TEAM, &filter, after, limit, bounds));
                 found.extend(page.rows.into_iter().map(|(id, _)| id));
                 match page.position {
                     Some(position) => after = Some(position),
@@ -166,6 +166,6 @@ mod tests {
             }
             assert_eq!(found, posts, "{limit} {bounds:?}");
         }
-        assert!(context.look(|tx| search(tx, TeamId::MIN, &filter, None, 10, WIDE)).rows.is_empty());
+        assert!(context.read(|tx| search(tx, TeamId::MIN, &filter, None, 10, WIDE)).rows.is_empty());
     }
 }

@@ -139,12 +139,12 @@ async fn a_removed_team_has_no_endpoint_no_subscription_and_no_usage() {
     let usage = Usage::new(context.clone(), String::new());
     let rows =
         move |tx: &ReadTx| Ok((tx.contains(&WEBHOOKS, &(team, id))?, tx.contains(&EVENT_SUBSCRIPTIONS, &(team,))?));
-    assert_eq!(context.look(rows), (true, true));
+    assert_eq!(context.read(rows), (true, true));
     assert!(usage.report(team, |_| Ok(())).await.unwrap().is_some());
 
     removals(&context).remove(team, UnsentEmails::Refuse).await.unwrap();
 
-    assert_eq!(context.look(rows), (false, false));
+    assert_eq!(context.read(rows), (false, false));
     assert!(usage.report(team, |_| Ok(())).await.unwrap().is_none());
 }
 
@@ -209,5 +209,5 @@ async fn an_email_in_flight_delays_the_end_of_a_removal() {
     removals.run_round().await.unwrap();
 
     assert!(is_complete(&context, team).await);
-    assert!(!context.look(|tx| tx.contains(&EMAILS, &(team, id))));
+    assert!(!context.read(|tx| tx.contains(&EMAILS, &(team, id))));
 }

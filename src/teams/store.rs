@@ -183,7 +183,7 @@ mod tests {
 
         let all = ["One", "Two", "Three"];
         for (teams_max, names) in [(0, &all[..0]), (2, &all[..2]), (3, &all), (9, &all)] {
-            let teams = context.look(|tx| oldest(tx, teams_max));
+            let teams = context.read(|tx| oldest(tx, teams_max));
 
             let found: Vec<&str> = teams.iter().map(|team| team.name.as_str()).collect();
             assert_eq!(found, names, "{teams_max}");

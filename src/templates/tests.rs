@@ -195,7 +195,7 @@ async fn content_is_sealed_and_bounded() {
     let (_, read) = templates.find(TEAM, TemplateRef::Id(created.id)).await.unwrap().unwrap();
     assert_eq!(read.html, html);
     let version: TemplateVersionId = created.version;
-    let on_disk = context.look(|tx| read_chunks(tx, &TEMPLATE_BODIES, |chunk| (TEAM, version, chunk))).unwrap();
+    let on_disk = context.read(|tx| read_chunks(tx, &TEMPLATE_BODIES, |chunk| (TEAM, version, chunk))).unwrap();
     assert!(!on_disk.windows(36).any(|bytes| bytes == &html.as_bytes()[..36]));
 
     let too_large = NewTemplate { content: content(&"a".repeat(CONTENT_BYTES_MAX + 1)), ..new_template("Too", None) };

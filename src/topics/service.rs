@@ -194,7 +194,7 @@ mod tests {
         let second = topics.create(TEAM, new_topic("Second")).await.unwrap();
         let foreign = topics.create(OTHER, new_topic("Other")).await.unwrap();
 
-        context.look(|tx| {
+        context.read(|tx| {
             assert_eq!(all(tx, TEAM)?, [second.clone(), first.clone()]);
             assert_eq!(find_for_send(tx, TEAM, first.id)?, Some(first.for_send()));
             assert_eq!(find_for_send(tx, TEAM, foreign.id)?, None);

@@ -203,7 +203,7 @@ mod tests {
     #[tokio::test]
     async fn a_new_password_keeps_the_second_factor() {
         let (_directory, context) = Context::temporary();
-        assert!(!context.look(exist));
+        assert!(!context.read(exist));
         let password = || PasswordHash::of(&Password::typed("correct horse battery"));
         let totp = TotpRow::new(&context.keyring, Id::MIN, &secret(), 7, &recovery::draw());
         let row = CredentialRow { password: password(), changed_ms: 1, totp: Some(totp) };
@@ -214,10 +214,10 @@ mod tests {
         };
         context.commit(change).await;
 
-        let stored = context.look(|tx| find(tx, Id::MIN)).unwrap();
+        let stored = context.read(|tx| find(tx, Id::MIN)).unwrap();
 
         assert_eq!((stored.changed_ms, stored.totp.map(|totp| totp.used_step)), (2, Some(Some(7))));
-        assert!(context.look(exist));
+        assert!(context.read(exist));
     }
 
     #[tokio::test]

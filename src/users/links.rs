@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn purpose_of(context: &Context, secret: &LinkSecret) -> Option<LinkPurpose> {
-        context.look(|tx| find(tx, secret, context.now_ms())).map(|link| link.purpose)
+        context.read(|tx| find(tx, secret, context.now_ms())).map(|link| link.purpose)
     }
 
     #[tokio::test]

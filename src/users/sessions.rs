@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn is_valid(context: &Context, token: &SessionToken) -> bool {
-        context.look(|tx| find(tx, token, context.now_ms())).is_some()
+        context.read(|tx| find(tx, token, context.now_ms())).is_some()
     }
 
     #[tokio::test]
@@ -324,7 +324,7 @@ mod tests {
         assert!(is_valid(&context, &there) && !is_valid(&context, &again));
         assert!(is_valid(&context, &of_other_user));
         let (now_ms, listed) = (context.now_ms(), there.session);
-        let sessions = context.look(|tx| list(tx, Id::MAX, now_ms));
+        let sessions = context.read(|tx| list(tx, Id::MAX, now_ms));
         assert_eq!(sessions.iter().map(|session| session.id).collect::<Vec<_>>(), [listed]);
     }
 }

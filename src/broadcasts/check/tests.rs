@@ -57,7 +57,7 @@ async fn add(context: &Context, contacts: Vec<(&'static str, ContactChanges)>) -
 
 async fn count(context: &Context, row: BroadcastRow, names: &[&str]) -> Option<AudienceCount> {
     let names = names.iter().map(|name| (*name).to_owned()).collect();
-    let walk = context.look(|tx| AudienceWalk::of(tx, TEAM, &row, names, PropertyDefinitions::default()))?;
+    let walk = context.read(|tx| AudienceWalk::of(tx, TEAM, &row, names, PropertyDefinitions::default()))?;
     Some(walk.count(context).await.unwrap())
 }
 

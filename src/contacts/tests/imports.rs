@@ -80,7 +80,7 @@ fn an_import_does_not_clear_an_opt_out() {
 
     audience.import(ExistingContacts::Upsert, RunMode::Write, defaults, vec![again, item("bob@example.com")]).unwrap();
 
-    let (existing_choices, bob_choices, segments) = audience.context.look(|tx| {
+    let (existing_choices, bob_choices, segments) = audience.context.read(|tx| {
         let (bob, _) = find_by_address(tx, TEAM, &new("bob@example.com").email.identity_hash())?.unwrap();
         let segments = crate::segments::of_contact(tx, TEAM, existing_id)?;
         Ok((choices_of(tx, TEAM, existing_id)?, choices_of(tx, TEAM, bob)?, segments))
@@ -117,7 +117,7 @@ fn an_opt_out_of_a_topic_precedes_every_opt_in_of_the_import() {
         ("both@example.com", Subscription::OptOut),
         ("in@example.com", Subscription::OptIn),
     ] {
-        let choices = audience.context.look(|tx| {
+        let choices = audience.context.read(|tx| {
             let (id, _) = find_by_address(tx, TEAM, &new(email).email.identity_hash())?.unwrap();
             choices_of(tx, TEAM, id)
         });

@@ -86,11 +86,11 @@ impl Audience {
     }
 
     fn row(&self, id: ContactId) -> Option<ContactRow> {
-        self.context.look(|tx| find(tx, TEAM, id))
+        self.context.read(|tx| find(tx, TEAM, id))
     }
 
     fn audience(&self) -> AudienceRow {
-        self.context.look(|tx| audience(tx, TEAM))
+        self.context.read(|tx| audience(tx, TEAM))
     }
 
     fn events(&self) -> Vec<AudienceEvent> {

@@ -115,7 +115,7 @@ async fn a_held_email_reports_its_delay_after_four_hours_and_does_not_expire() {
         context.clock.advance(HOUR);
     }
 
-    let events = context.look(|tx| events::email_timeline(tx, id));
+    let events = context.read(|tx| events::email_timeline(tx, id));
     let first_ms = keys[0].due_ms;
     let times: Vec<(&str, i64)> =
         events.iter().map(|event| (event.kind.as_str(), (event.at_ms - first_ms) / 3_600_000)).collect();
@@ -209,7 +209,7 @@ async fn dropped_groups_fail_with_an_event_and_a_group_in_flight_stays() {
     assert_eq!(queued(&context), []);
     for id in ids {
         let row = row(&context, id);
-        let events = context.look(|tx| events::email_timeline(tx, id));
+        let events = context.read(|tx| events::email_timeline(tx, id));
         if in_flight.contains(&id) {
             assert_eq!(row.recipients[0].state, RecipientState::InFlight);
             continue;
@@ -335,7 +335,7 @@ async fn a_flush_ends_the_stored_pause_of_the_site() {
         });
         serde_json::from_value(row).unwrap()
     };
-    let stored = |name: &str| context.look(|tx| tx.get(&SITES, &(name_hash(name),))).unwrap();
+    let stored = |name: &str| context.read(|tx| tx.get(&SITES, &(name_hash(name),))).unwrap();
     for selector in [QueueSelector::Domain("a.example".into()), QueueSelector::Site("provider".into())] {
         let rows = ["provider", "other"].map(row);
         context.commit(move |tx| rows.iter().try_for_each(|row| tx.put(&SITES, &(name_hash(&row.name),), row))).await;
@@ -381,7 +381,7 @@ async fn a_flush_ends_the_stored_pause_of_the_host_of_the_last_attempt() {
     control(&context).flush(TEAM, QueueSelector::Site("provider".into()), None).await.unwrap();
 
     let until = names.map(|name| {
-        let row = context.look(|tx| tx.get(&RECEIVING_HOSTS, &(name_hash(name),)));
+        let row = context.read(|tx| tx.get(&RECEIVING_HOSTS, &(name_hash(name),)));
         row.unwrap().pause.unwrap().until_ms
     });
     assert_eq!(until, [now_ms, now_ms, until_ms, until_ms]);

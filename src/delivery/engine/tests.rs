@@ -73,7 +73,7 @@ async fn rejected(engine: &Arc<Engine>, claimed: &Arc<Claimed>) -> tokio::task::
 }
 
 fn is_leased(context: &Context, claimed: &Claimed) -> bool {
-    context.look(|tx| tx.contains(&LEASES, &(claimed.key.email, claimed.key.group)))
+    context.read(|tx| tx.contains(&LEASES, &(claimed.key.email, claimed.key.group)))
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn a_stop_ends_a_settlement_without_a_session_after_one_page() {
     for _ in 0..60 {
         put_due(&context, &[(RecipientKind::To, ADA)]).await;
     }
-    let first = context.look(|tx| read_lanes(tx, None, 1)).remove(0);
+    let first = context.read(|tx| read_lanes(tx, None, 1)).remove(0);
     engine.schedule().queued(&first, engine.now());
     let lookup = engine.schedule().next_lookup().unwrap();
     let taken = engine.schedule().unroutable(&lookup).remove(0);
@@ -163,7 +163,7 @@ async fn a_stop_ends_a_settlement_without_a_session_after_one_page() {
     sessionless::settle_lane(&engine, &taken, &SessionlessReason::Undeliverable(no_route)).await;
 
     let (lane, now_ms) = (first.key.lane, context.now_ms());
-    let left = context.look(|tx| read_rows(tx, lane, None, now_ms, 100));
+    let left = context.read(|tx| read_rows(tx, lane, None, now_ms, 100));
     assert_eq!(left.len(), 10, "the next start settles the others");
 }
 

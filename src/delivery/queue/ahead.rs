@@ -159,7 +159,7 @@ mod tests {
     async fn release(context: &Context, now_ms: i64) -> usize {
         let (mut from, mut released) = (Some(QUEUE_START), 0);
         while let Some(start) = from {
-            let page = context.look(|tx| read_ahead(tx, start, now_ms));
+            let page = context.read(|tx| read_ahead(tx, start, now_ms));
             released += context.commit(move |tx| make_due(tx, &page.keys, now_ms)).await;
             from = page.next;
         }

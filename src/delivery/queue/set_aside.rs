@@ -143,7 +143,7 @@ mod tests {
             })
             .await;
         let key = unreadable_email.parts();
-        let due = context.look(|tx| tx.get(&DUE, &key)).unwrap();
+        let due = context.read(|tx| tx.get(&DUE, &key)).unwrap();
 
         assert_eq!(claimed(&context, &[corrupt, unreadable_email, deleted]).await, [] as [String; 0]);
 
@@ -179,7 +179,7 @@ mod tests {
         // The team of an email that cannot be read is not known.
         let kept = |team| (team, "leases-1".to_owned(), unreadable());
         assert_eq!(found(&context), [kept(Id::MIN), lease, kept(TEAM)]);
-        let is_leased = |email| context.look(|tx| tx.contains(&LEASES, &(email, 0)));
+        let is_leased = |email| context.read(|tx| tx.contains(&LEASES, &(email, 0)));
         assert_eq!([requeued, lost, ended.email].map(is_leased), [false; 3]);
         assert_eq!(count_set_aside(&context.store).await.unwrap(), 3);
     }

@@ -184,7 +184,7 @@ mod tests {
             let requeued = context.commit(write).await;
 
             assert_eq!(!requeued.is_empty(), is_queued, "{class:?} {age_ms}");
-            let timeline = context.look(|tx| events::email_timeline(tx, key.email));
+            let timeline = context.read(|tx| events::email_timeline(tx, key.email));
             let detail = &timeline.last().unwrap().detail;
             let diagnostic = vec![EXPIRED_TEXT.to_owned(), REPLY.to_owned()];
             let expired = EventDetail::Failed { reason: "expired".into(), diagnostic };

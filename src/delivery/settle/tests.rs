@@ -51,7 +51,7 @@ fn schedule() -> RetrySchedule {
 
 /// Returns the events of the email after `email.sent`, each with its recipients.
 fn timeline(context: &Context, id: EmailId) -> Vec<(EmailEventKind, Vec<String>)> {
-    let events = context.look(|tx| events::email_timeline(tx, id));
+    let events = context.read(|tx| events::email_timeline(tx, id));
     events.into_iter().skip(1).map(|event| (event.kind, event.recipients)).collect()
 }
 
@@ -123,7 +123,7 @@ async fn an_outcome_is_stored_although_its_lease_is_corrupt() {
     context.commit(write).await;
 
     assert_eq!(row(&context, id).recipients[0].state, RecipientState::Settled);
-    assert!(!context.look(|tx| tx.contains(&LEASES, &(id, 0))));
+    assert!(!context.read(|tx| tx.contains(&LEASES, &(id, 0))));
 }
 
 #[tokio::test]
@@ -279,7 +279,7 @@ async fn a_bounce_that_suppresses_does_so_despite_a_reported_outcome() {
 
     let hash = EmailAddress::parse(ADA).unwrap().identity_hash();
     let kind = suppressions::SendKind::Transactional;
-    assert!(context.look(|tx| suppressions::blocks(tx, TEAM, &hash, kind)));
+    assert!(context.read(|tx| suppressions::blocks(tx, TEAM, &hash, kind)));
 }
 
 #[tokio::test]
@@ -295,7 +295,7 @@ async fn the_lease_of_a_corrupt_email_is_deleted() {
 
     assert_eq!(context.commit(write).await, []);
 
-    assert!(!context.look(|tx| tx.contains(&LEASES, &(id, 0))));
+    assert!(!context.read(|tx| tx.contains(&LEASES, &(id, 0))));
 }
 
 #[tokio::test]
@@ -314,7 +314,7 @@ async fn a_settlement_under_the_lease_of_another_node_changes_nothing() {
     assert_eq!(context.commit(write).await, []);
 
     assert_eq!(row(&context, id).recipients[0].state, RecipientState::InFlight);
-    assert!(context.look(|tx| tx.contains(&LEASES, &(id, 0))));
+    assert!(context.read(|tx| tx.contains(&LEASES, &(id, 0))));
 }
 
 // After each start, groups that are due later than their wait allows become due. The pause that a reply names is longer
@@ -329,7 +329,7 @@ async fn a_start_does_not_end_the_pause_that_a_reply_names() {
 
     assert_eq!(requeued, 1);
     let now_ms = context.now_ms();
-    let page = context.look(|tx| queue::read_ahead(tx, queue::QUEUE_START, now_ms));
+    let page = context.read(|tx| queue::read_ahead(tx, queue::QUEUE_START, now_ms));
     assert!(page.keys.is_empty(), "{:?} {:?}", row(&context, id).recipients, page.keys);
 }
 

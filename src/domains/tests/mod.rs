@@ -62,7 +62,7 @@ impl Instance {
     }
 
     fn row(&self, id: DomainId) -> DomainRow {
-        self.context.look(|tx| store::find(tx, TEAM, id)).unwrap()
+        self.context.read(|tx| store::find(tx, TEAM, id)).unwrap()
     }
 
     /// Returns the records that a domain should publish, with their complete names.

@@ -35,7 +35,7 @@ async fn a_new_domain_has_records_and_is_not_verified() {
     );
     assert!(shown.records.iter().all(|row| row.status == RecordStatus::NotStarted && row.live.is_none()));
     assert_eq!(shown.recommended[0].value, "v=DMARC1; p=none;");
-    let sender = instance.context.look(|tx| find_sender(tx, TEAM, "mail.shop.example")).unwrap();
+    let sender = instance.context.read(|tx| find_sender(tx, TEAM, "mail.shop.example")).unwrap();
     assert!(!sender.verified && !sender.tracked && !sender.ed25519);
 }
 
@@ -108,7 +108,7 @@ async fn a_change_of_tracking_updates_the_sender_index() {
     let shown = instance.shown(id).await;
     assert!(shown.domain.click_tracking && !shown.domain.open_tracking);
     assert_eq!(shown.records[4].dns_type, "CNAME");
-    let sender = || instance.context.look(|tx| find_sender(tx, TEAM, "shop.example")).unwrap();
+    let sender = || instance.context.read(|tx| find_sender(tx, TEAM, "shop.example")).unwrap();
     assert!(sender().tracked);
 
     let same = update(DomainChanges { tracking_subdomain: set("send"), ..DomainChanges::default() }).await;
@@ -160,7 +160,7 @@ async fn deleting_a_domain_revokes_its_api_keys_and_deletes_its_signing_keys() {
     .unwrap();
     assert!(reloaded.authenticate(&scoped).is_none());
     let keyring = &instance.context.keyring;
-    instance.context.look(|tx| {
+    instance.context.read(|tx| {
         assert!(!exists(tx, TEAM, id)?);
         assert!(find_sender(tx, TEAM, "shop.example")?.is_none());
         assert!(signing_keys(tx, keyring, TEAM, id)?.is_none());
@@ -185,7 +185,7 @@ async fn a_domain_that_is_added_as_verified_stays_verified_with_both_keys() {
     let shown = instance.shown(id).await;
     assert_eq!(shown.domain.status, DomainStatus::Verified);
     assert!(shown.records.iter().chain(&shown.recommended).all(|row| row.live == Some(DnsMatch::Found)));
-    let keys = instance.context.look(|tx| signing_keys(tx, &instance.context.keyring, TEAM, id));
+    let keys = instance.context.read(|tx| signing_keys(tx, &instance.context.keyring, TEAM, id));
     assert_eq!(keys.unwrap().keys.len(), 2);
 }
 

@@ -35,9 +35,9 @@ async fn a_domain_with_all_records_is_verified_and_signs_with_both_keys() {
     let shown = instance.shown(id).await;
     assert_eq!(shown.domain.status, DomainStatus::Verified);
     assert!(shown.records.iter().all(|row| row.status == RecordStatus::Verified && row.detail.is_none()));
-    let keys = instance.context.look(|tx| signing_keys(tx, &instance.context.keyring, TEAM, id));
+    let keys = instance.context.read(|tx| signing_keys(tx, &instance.context.keyring, TEAM, id));
     assert_eq!(keys.unwrap().keys.len(), 2);
-    let sender = instance.context.look(|tx| find_sender(tx, TEAM, "shop.example")).unwrap();
+    let sender = instance.context.read(|tx| find_sender(tx, TEAM, "shop.example")).unwrap();
     assert!(sender.verified && sender.ed25519);
 }
 

@@ -109,7 +109,7 @@ async fn a_key_of_this_server_does_not_extend_the_look_ups_of_callers() {
     let instances = IdempotentRequest::of_instance(TEAM, "key", 8 * DAY_MS);
     let days = |request: &IdempotentRequest| {
         let key = keys.stored_key(TEAM, request, context.now_ms());
-        context.look(|tx| key.stored_days(tx)).len()
+        context.read(|tx| key.stored_days(tx)).len()
     };
     settle(&context, &keys, OTHER, &instances).await;
     assert_eq!((days(&callers_request("key")), days(&instances)), (0, 9));
@@ -130,7 +130,7 @@ async fn a_key_is_found_after_the_clock_was_set_back_by_a_day() {
         let key = keys.stored_key(TEAM, &callers_request("key"), now_ms);
 
         assert!(lock(&keys.keys).filter.may_contain(&key));
-        assert!(context.look(|tx| key.find(tx, now_ms)).is_some(), "{earlier_ms} ms earlier");
+        assert!(context.read(|tx| key.find(tx, now_ms)).is_some(), "{earlier_ms} ms earlier");
     }
 }
 

@@ -227,7 +227,7 @@ mod tests {
         context.commit(move |tx| tx.put(&EMAILS, &(TeamId::MIN, EmailId::MIN), &row)).await;
 
         let mut found = Vec::new();
-        context.look(|tx| {
+        context.read(|tx| {
             tx.scan(&EMAILS, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, stored| {
                 found = stored_fingerprints(&stored)?;
                 STOP

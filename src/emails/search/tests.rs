@@ -53,7 +53,7 @@ impl Instance {
 
     fn search(&self, filter: SearchFilter, after: Option<EmailId>, bounds: ScanLimit) -> EmailSearchPage {
         let query = EmailSearchQuery { filter, after, limit: 50 };
-        self.context.look(|tx| search(tx, self.team, query.clone(), bounds))
+        self.context.read(|tx| search(tx, self.team, query.clone(), bounds))
     }
 
     fn found(&self, to: &str) -> Vec<EmailId> {
@@ -158,7 +158,7 @@ async fn an_id_is_found_at_once_only_in_its_team() {
         filter: SearchFilter { text: Some(ids[0].to_string()), ..SearchFilter::default() },
         ..EmailSearchQuery::default()
     };
-    assert!(instance.context.look(|tx| search(tx, TeamId::MIN, query.clone(), WIDE)).rows.is_empty());
+    assert!(instance.context.read(|tx| search(tx, TeamId::MIN, query.clone(), WIDE)).rows.is_empty());
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn deletions_and_erasures_change_the_blocks() {
     };
     instance.context.commit(erase).await;
     let ada = EmailAddress::parse("ada@example.com").unwrap().identity_hash();
-    let has_ada = instance.context.look(|tx| {
+    let has_ada = instance.context.read(|tx| {
         let (_, bytes) = index::block_of(tx, team, erased)?.unwrap();
         let ada = super::block::Fingerprint::of(&ada);
         Ok(super::block::BlockEmails::of(&bytes).any(|email| email.id == erased && email.has(ada)))
@@ -195,7 +195,7 @@ async fn a_change_makes_a_block_invalid_that_is_being_prepared() {
     let instance = Instance::start().await;
     let ids = instance.put(many(300)).await;
     let (team, deleted) = (instance.team, ids[7]);
-    let block = instance.context.look(move |tx| index::prepare(tx, team, EmailId::MAX)).unwrap();
+    let block = instance.context.read(move |tx| index::prepare(tx, team, EmailId::MAX)).unwrap();
 
     instance.context.commit(move |tx| crate::emails::retention::delete_email(tx, team, deleted)).await;
 
@@ -227,7 +227,7 @@ async fn an_email_that_was_committed_late_is_added() {
 
     assert_eq!(instance.found("late@example.com"), [late_id]);
     assert!(before[9] < late_id && late_id < after[0]);
-    let page = instance.context.look(move |tx| late::find(tx, team, EmailId::MIN, EmailId::MAX));
+    let page = instance.context.read(move |tx| late::find(tx, team, EmailId::MIN, EmailId::MAX));
     assert!(page.missing.is_empty(), "{page:?}");
 }
 
@@ -293,7 +293,7 @@ async fn a_removed_team_gets_no_block() {
     let instance = Instance::start().await;
     let ids = instance.put(many(300)).await;
     let (team, now_ms) = (instance.team, instance.context.now_ms());
-    let block = instance.context.look(move |tx| index::prepare(tx, team, EmailId::MAX)).unwrap();
+    let block = instance.context.read(move |tx| index::prepare(tx, team, EmailId::MAX)).unwrap();
     instance.context.commit(move |tx| teams::remove(tx, team, now_ms)).await;
 
     assert!(!instance.context.commit(move |tx| index::put(tx, team, &block, EmailId::MIN)).await);

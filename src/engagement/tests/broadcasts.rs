@@ -70,13 +70,13 @@ fn links(world: &World, broadcast: BroadcastId) -> Vec<(String, u64, u64)> {
 
 /// Returns the opened, the clicked and the delivered emails of a broadcast.
 fn counts(world: &World, broadcast: BroadcastId) -> (u64, u64, u64) {
-    let counts = world.context.look(|tx| broadcast_rows::read_counts(tx, broadcast));
+    let counts = world.context.read(|tx| broadcast_rows::read_counts(tx, broadcast));
     (counts.opened, counts.clicked, counts.delivered)
 }
 
 /// Returns the recipients whose email only software opened, and those whose links only software followed.
 fn by_software(world: &World, broadcast: BroadcastId) -> (u64, u64) {
-    let counts = world.context.look(|tx| broadcast_rows::read_counts(tx, broadcast));
+    let counts = world.context.read(|tx| broadcast_rows::read_counts(tx, broadcast));
     (counts.opened_by_software, counts.clicked_by_software)
 }
 

@@ -239,7 +239,7 @@ async fn a_retracted_event_that_waits_for_its_fan_out_is_not_delivered() {
 
     let rows = |event: EventId| {
         let key = (TEAM, event);
-        world.context.look(|tx| Ok((tx.contains(&EVENT_OUTBOX, &key)?, tx.contains(&EVENT_MESSAGES, &key)?)))
+        world.context.read(|tx| Ok((tx.contains(&EVENT_OUTBOX, &key)?, tx.contains(&EVENT_MESSAGES, &key)?)))
     };
     assert_eq!(rows(click), (false, false));
     for (event, _) in world.engagement(id) {

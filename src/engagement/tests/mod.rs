@@ -70,12 +70,12 @@ impl World {
     }
 
     fn row(&self, id: EmailId) -> EmailRow {
-        self.context.look(|tx| emails::find_row(tx, TEAM, id)).unwrap()
+        self.context.read(|tx| emails::find_row(tx, TEAM, id)).unwrap()
     }
 
     /// Returns the opens, clicks and prefetches of an email.
     fn engagement(&self, id: EmailId) -> Vec<(EventId, Event)> {
-        let events = self.context.look(|tx| events::email_events(tx, id));
+        let events = self.context.read(|tx| events::email_events(tx, id));
         events.into_iter().filter(|(_, event)| super::plan::is_engagement(event.kind)).collect()
     }
 
@@ -113,7 +113,7 @@ impl World {
         self.context.clock.advance(Duration::from_secs(2 * 86_400));
         let check = CountCheck::new(self.context.clone());
         check.run_round().await.unwrap();
-        assert!(self.context.look(|tx| tx.get(&EMAIL_COUNT_CHECKS, &(TEAM,))).is_some());
+        assert!(self.context.read(|tx| tx.get(&EMAIL_COUNT_CHECKS, &(TEAM,))).is_some());
         assert_eq!(check.differences(), 0);
     }
 

@@ -200,7 +200,7 @@ async fn an_email_deleted_between_the_read_and_the_write_gets_no_event() {
     );
     recorded.unwrap();
 
-    let rows = world.context.look(|tx| crate::emails::find_row(tx, TEAM, id));
+    let rows = world.context.read(|tx| crate::emails::find_row(tx, TEAM, id));
     assert!(rows.is_none(), "a late hit does not restore the email");
 }
 
@@ -304,6 +304,6 @@ async fn an_erasure_changes_no_count_of_opens_and_clicks() {
 
 /// Returns the unique opens and clicks of the team.
 pub(super) fn unique(world: &World) -> (u64, u64) {
-    let totals = world.context.look(|tx| email_metrics::day_totals(tx, TEAM, 0..=u32::MAX));
+    let totals = world.context.read(|tx| email_metrics::day_totals(tx, TEAM, 0..=u32::MAX));
     (totals.unique_opened, totals.unique_clicked)
 }

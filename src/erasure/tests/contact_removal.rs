@@ -30,7 +30,7 @@ async fn a_removal_of_many_contacts_deletes_all_of_them_or_none() {
     let ids = create(&context, 600).await;
     let contacts = || context.keys(&CONTACTS).len();
     let last = ids[599];
-    let intact = context.look(|tx| tx.get(&CONTACTS, &(TEAM, last))).unwrap();
+    let intact = context.read(|tx| tx.get(&CONTACTS, &(TEAM, last))).unwrap();
     context.corrupt(&CONTACTS, (TEAM, last)).await;
     let erasures = Erasures::new(context.clone(), PendingEntries::default());
     let remove = async || {

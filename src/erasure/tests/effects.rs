@@ -48,7 +48,7 @@ pub(super) async fn record(context: &Context, email: EmailId, recipients: &[&str
 }
 
 pub(super) fn timeline(context: &Context, email: EmailId) -> Vec<Event> {
-    context.look(|tx| events::email_timeline(tx, email))
+    context.read(|tx| events::email_timeline(tx, email))
 }
 
 async fn put_content(context: &Context, email: EmailId, attachment_chunks: u32) {
@@ -86,7 +86,7 @@ pub(super) async fn capture(context: &Context, email: Option<EmailId>, recipient
 }
 
 pub(super) fn is_captured(context: &Context, id: CapturedId) -> [bool; 2] {
-    context.look(|tx| Ok([tx.contains(&CAPTURED, &(id,))?, tx.contains(&CAPTURED_MESSAGES, &(id, 0))?]))
+    context.read(|tx| Ok([tx.contains(&CAPTURED, &(id,))?, tx.contains(&CAPTURED_MESSAGES, &(id, 0))?]))
 }
 
 pub(super) async fn record_contact_event(context: &Context, kind: AudienceKind, email: &str) {
@@ -108,7 +108,7 @@ pub(super) async fn record_contact_event(context: &Context, kind: AudienceKind, 
 /// Returns the address and the names in each event about a contact or a suppression.
 pub(super) fn contact_events(context: &Context) -> Vec<String> {
     let keys = context.keys(&AUDIENCE_EVENTS).into_iter();
-    let events = keys.filter_map(|key| context.look(|tx| tx.get_valid(&AUDIENCE_EVENTS, &key)));
+    let events = keys.filter_map(|key| context.read(|tx| tx.get_valid(&AUDIENCE_EVENTS, &key)));
     let data = events.map(|event| event.payload(TEAM)["data"].clone());
     data.map(|data| format!("{} {} {}", data["email"], data["first_name"], data["last_name"])).collect()
 }
@@ -187,7 +187,7 @@ async fn texts_of_events_and_attempts_that_contain_the_address_are_erased() {
     let failed = EventDetail::Failed { reason: "expired".into(), diagnostic: vec![erased(), "Later".into()] };
     assert_eq!(events[2].detail, failed);
     let attempt_texts = |key| {
-        let row = context.look(|tx| tx.get(&ATTEMPTS, &(id, key))).unwrap();
+        let row = context.read(|tx| tx.get(&ATTEMPTS, &(id, key))).unwrap();
         (row.summary, row.transcript, row.deferral_reason)
     };
     assert_eq!(attempt_texts(one), (erased(), erased(), Some(erased())));
@@ -246,7 +246,7 @@ async fn captured_messages_are_deleted_except_those_of_other_people_and_teams() 
         assert_eq!(is_captured(&context, id), [true; 2]);
     }
     assert_eq!(mailboxes(&context, later), ["ada@example.com"]);
-    let their_row = context.look(|tx| tx.get(&EMAILS, &(other_team, theirs)));
+    let their_row = context.read(|tx| tx.get(&EMAILS, &(other_team, theirs)));
     assert_eq!(their_row.unwrap().recipients[0].mailbox.to_string(), "ada@example.com");
 }
 
@@ -315,7 +315,7 @@ async fn an_erased_suppression_still_blocks() {
     erase(&context, &["ADA@example.com"]).await;
 
     let hash = address("ada@example.com").identity_hash();
-    assert!(context.look(|tx| suppressions::blocks(tx, TEAM, &hash, SendKind::Transactional)));
+    assert!(context.read(|tx| suppressions::blocks(tx, TEAM, &hash, SendKind::Transactional)));
     assert_eq!(contact_events(&context), ["\"[erased]\" null null", "\"bob@example.com\" null null"]);
 }
 

@@ -55,7 +55,7 @@ async fn step(context: &Context, key: ErasureKey) -> StepResult {
 }
 
 fn erasure(context: &Context, key: ErasureKey) -> Option<ErasureRow> {
-    context.look(|tx| tx.get(&ERASURES, &key))
+    context.read(|tx| tx.get(&ERASURES, &key))
 }
 
 /// Returns an email whose recipients all have the given state.
@@ -86,7 +86,7 @@ async fn queue(context: &Context, id: EmailId) {
 }
 
 fn email_row(context: &Context, id: EmailId) -> EmailRow {
-    context.look(|tx| tx.get(&EMAILS, &(TEAM, id))).unwrap()
+    context.read(|tx| tx.get(&EMAILS, &(TEAM, id))).unwrap()
 }
 
 fn mailboxes(context: &Context, id: EmailId) -> Vec<String> {

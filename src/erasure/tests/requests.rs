@@ -42,7 +42,7 @@ fn log_request(context: &Context, log: &RequestLog, team: TeamId, path: &str, bo
 }
 
 fn is_logged(context: &Context, team: TeamId, id: LogId) -> [bool; 2] {
-    context.look(|tx| Ok([tx.contains(&REQUEST_LOGS, &(team, id))?, tx.contains(&REQUEST_LOG_BODIES, &(team, id))?]))
+    context.read(|tx| Ok([tx.contains(&REQUEST_LOGS, &(team, id))?, tx.contains(&REQUEST_LOG_BODIES, &(team, id))?]))
 }
 
 #[tokio::test]

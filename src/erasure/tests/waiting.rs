@@ -122,7 +122,7 @@ async fn an_email_whose_last_recipient_was_dropped_before_is_canceled() {
     let id = put_email(&context, row.clone()).await;
     let run: ErasureId = context.id();
     let addresses = AddressSet::new(&[address("ada@example.com")]);
-    let prepare = || context.look(|tx| emails::prepare_erasure(tx, &context.keyring, TEAM, id, &addresses));
+    let prepare = || context.read(|tx| emails::prepare_erasure(tx, &context.keyring, TEAM, id, &addresses));
     let erase = async |prepared: PreparedErasure| {
         let (context, addresses) = (context.clone(), addresses.clone());
         let erasing = context.clone();

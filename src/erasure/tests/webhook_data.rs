@@ -19,7 +19,7 @@ async fn put_message(context: &Context, team: TeamId, body: &Json) -> EventId {
 }
 
 fn message(context: &Context, team: TeamId, event: EventId) -> Json {
-    let row = context.look(|tx| tx.get(&EVENT_MESSAGES, &(team, event))).unwrap();
+    let row = context.read(|tx| tx.get(&EVENT_MESSAGES, &(team, event))).unwrap();
     serde_json::from_str(&row.body).unwrap()
 }
 
@@ -48,7 +48,7 @@ async fn put_delivery(context: &Context, team: TeamId, responses: &[&str]) -> (W
 }
 
 fn responses(context: &Context, team: TeamId, (webhook, id): (WebhookId, WebhookDeliveryId)) -> Vec<String> {
-    let row = context.look(|tx| tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id))).unwrap();
+    let row = context.read(|tx| tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id))).unwrap();
     assert_eq!((row.state, row.counted), (webhooks::WebhookDeliveryState::Queued { due_ms: 7 }, 1), "the rest stays");
     row.attempts.into_iter().map(|attempt| attempt.response).collect()
 }
@@ -134,7 +134,7 @@ async fn the_erasure_generation_is_incremented_directly_after_the_commit() {
     }
     let row = erasure(&context, key).unwrap();
     let target = store::target(&context.keyring, key, &row).unwrap();
-    let scanned = context.look(|tx| pages::scan_page(tx, &context.keyring, &row, &target));
+    let scanned = context.read(|tx| pages::scan_page(tx, &context.keyring, &row, &target));
     let StagePage::Matches(page) = scanned else { panic!("the page has a match") };
     let erasing = context.clone();
     let (sender, receiver) = std::sync::mpsc::channel();

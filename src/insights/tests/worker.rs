@@ -85,18 +85,18 @@ impl Instance {
     }
 
     fn checked(&self) -> Vec<EmailId> {
-        self.context.look(|tx| ids_between(tx, self.team, (EmailId::MIN, EmailId::MAX)))
+        self.context.read(|tx| ids_between(tx, self.team, (EmailId::MIN, EmailId::MAX)))
     }
 
     /// Returns the recipients of all days whose email has no text part.
     fn without_text(&self) -> u64 {
-        let failing = self.context.look(|tx| failing_checks(tx, self.team, 0..=u32::MAX));
+        let failing = self.context.read(|tx| failing_checks(tx, self.team, 0..=u32::MAX));
         failing.iter().find(|it| it.check == "plain_text").map_or(0, |it| it.recipients)
     }
 
     /// Returns the recipients of all days with a score.
     fn scored(&self) -> u64 {
-        self.context.look(|tx| email_metrics::day_totals(tx, self.team, 0..=u32::MAX)).scored_recipients
+        self.context.read(|tx| email_metrics::day_totals(tx, self.team, 0..=u32::MAX)).scored_recipients
     }
 
     async fn find(&self, id: EmailId) -> Result<InsightRow, FindInsightsError> {
@@ -120,11 +120,11 @@ async fn an_email_is_checked_some_seconds_after_its_acceptance_and_counted_for_e
     assert_eq!((row.score_tenths, row.created_ms), (90, instance.context.now_ms()));
     assert!(instance.find(ids[1]).await.is_ok());
     let day = u32::try_from(instance.context.now_ms() / 86_400_000).unwrap();
-    let failing = instance.context.look(|tx| failing_checks(tx, instance.team, day..=day));
+    let failing = instance.context.read(|tx| failing_checks(tx, instance.team, day..=day));
     let expected =
         FailingCheck { check: "plain_text", severity: "major", weight_hundredths: 100, recipients: 2, lost_tenths: 20 };
     assert_eq!(failing, [expected]);
-    assert!(instance.context.look(|tx| failing_checks(tx, instance.team, day + 1..=day + 1)).is_empty());
+    assert!(instance.context.read(|tx| failing_checks(tx, instance.team, day + 1..=day + 1)).is_empty());
     assert!(matches!(instance.find(Id::MAX).await, Err(FindInsightsError::EmailNotFound)));
 }
 
@@ -240,7 +240,7 @@ async fn a_panic_of_a_check_leaves_unknown_results_and_does_not_stop_the_others(
     let row = instance.find(ids[1]).await.unwrap();
     assert!(row.results().all(|result| result.status == InsightStatus::Unknown));
     assert_eq!(instance.without_text(), 2);
-    assert_eq!(instance.context.look(|tx| position(tx, instance.team)).unwrap().done, ids[2]);
+    assert_eq!(instance.context.read(|tx| position(tx, instance.team)).unwrap().done, ids[2]);
 }
 
 #[tokio::test]
@@ -263,7 +263,7 @@ async fn a_broadcast_with_corrupt_content_has_unknown_results() {
 
     instance.run_after(SETTLED).await;
 
-    let row = instance.context.look(|tx| of_broadcast(tx, team, id)).unwrap();
+    let row = instance.context.read(|tx| of_broadcast(tx, team, id)).unwrap();
     assert!(row.results().all(|result| result.status == InsightStatus::Unknown));
 }
 
@@ -279,7 +279,7 @@ async fn a_removed_team_gets_no_rows() {
     assert!(!instance.worker.check_page(team).await.unwrap());
 
     assert_eq!(instance.checked(), []);
-    assert_eq!(instance.context.look(|tx| position(tx, team)), None);
+    assert_eq!(instance.context.read(|tx| position(tx, team)), None);
 }
 
 #[tokio::test]
@@ -302,7 +302,7 @@ async fn a_broadcast_is_checked_when_it_starts_and_counted_once_when_it_is_over(
         };
         instance.context.commit(put).await;
     };
-    let is_checked = || instance.context.look(|tx| of_broadcast(tx, team, id)).is_some();
+    let is_checked = || instance.context.read(|tx| of_broadcast(tx, team, id)).is_some();
 
     put(BroadcastStatus::Draft, 0).await;
     instance.run_after(SETTLED).await;
@@ -318,7 +318,7 @@ async fn a_broadcast_is_checked_when_it_starts_and_counted_once_when_it_is_over(
     instance.run_after(SETTLED).await;
 
     assert_eq!(instance.without_text(), 40);
-    assert!(!instance.context.look(|tx| tx.contains(&PENDING_BROADCAST_INSIGHTS, &(team, id))));
+    assert!(!instance.context.read(|tx| tx.contains(&PENDING_BROADCAST_INSIGHTS, &(team, id))));
 }
 
 #[tokio::test]

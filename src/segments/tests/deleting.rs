@@ -73,7 +73,7 @@ async fn deleting_a_segment_keeps_its_contacts_and_other_segments() {
     assert_eq!(memberships(&context), (3, 3));
     assert_eq!(segments.find(TEAM, deleted.id).await.unwrap(), None);
     assert_eq!(listed(&segments, TEAM, other.id, 2).await.len(), 3);
-    let of_one = context.look(|tx| of_contact(tx, TEAM, contacts[0]));
+    let of_one = context.read(|tx| of_contact(tx, TEAM, contacts[0]));
     assert_eq!(of_one, [other.id]);
 }
 
@@ -90,7 +90,7 @@ async fn members_beyond_one_commit_are_hidden_and_then_deleted() {
     segments.delete(TEAM, deleted.id).await.unwrap();
 
     assert_eq!(memberships(&context), (1_503, 1_503));
-    let of_last = context.look(|tx| of_contact(tx, TEAM, contacts[2_499]));
+    let of_last = context.read(|tx| of_contact(tx, TEAM, contacts[2_499]));
     assert_eq!(of_last, []);
     let page = segments.contacts(TEAM, deleted.id, PageQuery { limit: 1, cursor: Cursor::Newest }).await;
     assert!(matches!(page, Err(SegmentPageError::NotFound)));

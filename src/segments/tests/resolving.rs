@@ -243,7 +243,7 @@ proptest! {
             }
             for contact in contacts {
                 let segment = made.clone();
-                let is_contained = !context.look(move |tx| containing(tx, TEAM, vec![segment], contact)).is_empty();
+                let is_contained = !context.read(move |tx| containing(tx, TEAM, vec![segment], contact)).is_empty();
                 assert_eq!(is_contained, expected.contains(&contact));
             }
             (listed, backwards, count(&segments, TEAM, &made).await, expected)

@@ -164,7 +164,7 @@ mod tests {
 
     /// Returns the kinds of the events of an email, oldest first.
     fn kinds(recorder: &HitRecorder, email: EmailId) -> Vec<EmailEventKind> {
-        let events = recorder.context.look(|tx| events::email_timeline(tx, email));
+        let events = recorder.context.read(|tx| events::email_timeline(tx, email));
         events.into_iter().map(|event| event.kind).collect()
     }
 

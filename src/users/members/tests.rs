@@ -79,7 +79,7 @@ async fn addresses_are_members_only_of_their_teams() {
         (other, vec!["one@example.com"], false),
     ] {
         let addresses: Vec<EmailAddress> = addresses.into_iter().map(address).collect();
-        let found = fixture.context.look(|tx| are_members(tx, team, &addresses));
+        let found = fixture.context.read(|tx| are_members(tx, team, &addresses));
         assert_eq!(found, expected, "{addresses:?}");
     }
 }

@@ -109,7 +109,7 @@ async fn a_setup_link_creates_one_owner_and_is_used_up() {
     assert_eq!((signed_in.role, signed_in.team), (Role::Owner, instance.team));
     assert_eq!(signed_in.user.unwrap().email, EMAIL);
     let team = instance.team;
-    let stored = instance.context.look(|tx| teams::find(tx, team));
+    let stored = instance.context.read(|tx| teams::find(tx, team));
     assert_eq!(stored.unwrap().name, "Acme");
     assert!(matches!(instance.create_first_account(&link.secret).await, Err(LinkUseError::Invalid)));
     assert!(!instance.accounts.needs_setup().await.unwrap());

@@ -153,7 +153,7 @@ mod tests {
         };
         context.commit(put).await;
 
-        let found = context.look(|tx| queue_heads(tx, None, start_ms));
+        let found = context.read(|tx| queue_heads(tx, None, start_ms));
         assert_eq!(
             found.iter().map(|head| (head.webhook, head.oldest_ms)).collect::<Vec<_>>(),
             [(webhook, start_ms - 1)]
@@ -164,7 +164,7 @@ mod tests {
             context.clock.advance(Duration::from_secs(hours * 3_600));
             let (writing, head) = (context.clone(), found[0]);
             context.store.write_bulk(move |tx| notify(tx, &writing, head)).await.unwrap();
-            let health = context.look(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, webhook))).unwrap();
+            let health = context.read(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, webhook))).unwrap();
             notified_ms.push(health.backlog_notified_ms.unwrap() - start_ms);
         }
         notified_ms.dedup();

@@ -106,7 +106,7 @@ mod tests {
         for rows_max in [1, 2, 5, 6] {
             let (mut counted, mut after) = (QueuedDeliveries::default(), None);
             loop {
-                (counted, after) = context.look(move |tx| count_page(tx, after, now_ms, rows_max, counted));
+                (counted, after) = context.read(move |tx| count_page(tx, after, now_ms, rows_max, counted));
                 if after.is_none() {
                     break;
                 }

@@ -36,7 +36,7 @@ async fn a_deleted_endpoint_is_not_found_and_a_worker_deletes_its_deliveries() {
     assert_eq!(subscriptions(&context, TEAM).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [other]);
     assert!(matches!(webhooks.delivery(TEAM, deleted, complete).await, Err(DeliveryError::UnknownWebhook)));
     assert!(matches!(webhooks.replay(TEAM, deleted, complete).await, Err(ReplayError::UnknownWebhook)));
-    let health = context.look(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, deleted)));
+    let health = context.read(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, deleted)));
     assert_eq!(health, None);
     run_until_left(&context, &webhooks, (3, 3)).await;
 }

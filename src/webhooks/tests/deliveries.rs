@@ -9,7 +9,7 @@ use crate::store::page::{Cursor, PageQuery};
 const NEWEST: PageQuery<WebhookDeliveryId> = PageQuery { limit: 10, cursor: Cursor::Newest };
 
 fn delivery_row(context: &Context, webhook: WebhookId, id: WebhookDeliveryId) -> DeliveryRow {
-    context.look(|tx| tx.get(&WEBHOOK_DELIVERIES, &(TEAM, webhook, id))).unwrap()
+    context.read(|tx| tx.get(&WEBHOOK_DELIVERIES, &(TEAM, webhook, id))).unwrap()
 }
 
 /// Returns the due times in the queue of an endpoint.

@@ -108,7 +108,7 @@ async fn a_disabled_endpoint_has_no_subscription_and_enabling_resets_its_health(
     context.commit(move |tx| tx.put(&WEBHOOK_HEALTH, &(TEAM, id), &health)).await;
     context.clock.advance(Duration::from_secs(60));
     webhooks.notifier().take();
-    let health = || context.look(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, id)));
+    let health = || context.read(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, id)));
 
     webhooks.update(TEAM, id, status(StatusChange::Disable)).await.unwrap();
     assert_eq!(subscriptions(&context, TEAM), []);

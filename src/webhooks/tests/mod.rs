@@ -36,12 +36,12 @@ async fn create(webhooks: &Webhooks, team: TeamId) -> WebhookId {
 }
 
 fn row(context: &Context, team: TeamId, id: WebhookId) -> WebhookRow {
-    context.look(|tx| store::find(tx, team, id)).unwrap()
+    context.read(|tx| store::find(tx, team, id)).unwrap()
 }
 
 /// Returns the subscriptions of a team's endpoints.
 fn subscriptions(context: &Context, team: TeamId) -> Vec<(WebhookId, EventTypes)> {
-    let row = context.look(|tx| tx.get(&EVENT_SUBSCRIPTIONS, &(team,)));
+    let row = context.read(|tx| tx.get(&EVENT_SUBSCRIPTIONS, &(team,)));
     row.unwrap_or_default().endpoints.into_iter().map(|(id, _, types)| (id, types)).collect()
 }
 

@@ -108,7 +108,7 @@ async fn a_recipient_has_the_values_of_the_fields_in_the_content() {
 
     let values: Vec<_> = instance.emails(id).into_values().map(|(_, row)| row.values).collect();
     assert_eq!(values, [["Ada", "", "", "pro", "pro"], ["", "", "", "free", ""]]);
-    let used = instance.context.look(|tx| crate::usage::total(tx, TEAM));
+    let used = instance.context.read(|tx| crate::usage::total(tx, TEAM));
     assert_eq!(used, 2, "the emails of a broadcast are a part of the usage");
 }
 

@@ -161,7 +161,7 @@ impl Instance {
         // A busy machine must not make the page smaller.
         let scan_limit = ScanLimit { time_max: Duration::from_secs(600), ..ScanLimit::STEP };
         let source = PageSource { context, estimates, deliver_only: DeliverOnly::default(), scan_limit };
-        self.context.look(|tx| {
+        self.context.read(|tx| {
             let fan_out = tx.get(&BROADCAST_FAN_OUTS, &(id,))?.unwrap();
             let walk = Walk::load(tx, id, &fan_out)?.unwrap();
             Ok(source.read(tx, &walk)?.unwrap())
@@ -201,7 +201,7 @@ impl Instance {
     }
 
     fn row(&self, id: BroadcastId) -> (BroadcastRow, BroadcastCountsRow, Option<FanOutRow>) {
-        self.context.look(|tx| {
+        self.context.read(|tx| {
             let row = find(tx, TEAM, id)?.unwrap();
             Ok((row, read_counts(tx, id)?, tx.get(&BROADCAST_FAN_OUTS, &(id,))?))
         })

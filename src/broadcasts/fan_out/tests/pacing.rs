@@ -11,7 +11,7 @@ async fn due_times_keep_the_sending_limits() {
     instance.add(0, 1_000, ContactChanges::default()).await;
     let now_ms = instance.context.now_ms();
     let plan = |recipients| {
-        let planned = instance.context.look(|tx| instance.estimates.plan(tx, now_ms, now_ms, recipients));
+        let planned = instance.context.read(|tx| instance.estimates.plan(tx, now_ms, now_ms, recipients));
         planned.unwrap().finishes_ms.unwrap()
     };
     let estimate_ms = plan(1_000);
@@ -139,6 +139,6 @@ impl Instance {
             let (row, counts) = (find(tx, TEAM, id)?.unwrap(), read_counts(tx, id)?);
             self.estimates.finishes_ms(tx, &LazyForecast::default(), self.context.now_ms(), id, &row, &counts)
         };
-        self.context.look(read).unwrap()
+        self.context.read(read).unwrap()
     }
 }

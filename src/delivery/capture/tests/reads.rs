@@ -166,7 +166,7 @@ async fn pages_that_end_at_a_bound_skip_no_message() {
         let read = |tx: &ReadTx| {
             search(tx, MailboxReader::Operator, &CapturedFilter::default(), query, CapturedId::MIN, bounds)
         };
-        let page = server.context.look(read);
+        let page = server.context.read(read);
         found.extend(page.rows.into_iter().map(|row| row.subject));
         match page.position {
             Some(position) => cursor = Cursor::After(position),

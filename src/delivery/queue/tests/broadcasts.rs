@@ -74,15 +74,15 @@ async fn claimed(context: &Context, keys: &[DueKey]) -> usize {
 }
 
 pub(super) fn row(context: &Context, id: EmailId) -> EmailRow {
-    context.look(|tx| emails::find_row(tx, TEAM, id)).unwrap()
+    context.read(|tx| emails::find_row(tx, TEAM, id)).unwrap()
 }
 
 pub(super) fn counts(context: &Context) -> BroadcastCountsRow {
-    context.look(|tx| broadcast_rows::read_counts(tx, BROADCAST))
+    context.read(|tx| broadcast_rows::read_counts(tx, BROADCAST))
 }
 
 pub(super) fn status(context: &Context) -> BroadcastStatus {
-    let row = context.look(|tx| broadcast_rows::find(tx, TEAM, BROADCAST));
+    let row = context.read(|tx| broadcast_rows::find(tx, TEAM, BROADCAST));
     row.unwrap().status
 }
 
@@ -249,7 +249,7 @@ async fn the_counts_of_a_removed_broadcast_are_not_written_again() {
     })
     .await;
 
-    let stored = context.look(|tx| tx.get(&BROADCAST_COUNTS, &(BROADCAST,)));
+    let stored = context.read(|tx| tx.get(&BROADCAST_COUNTS, &(BROADCAST,)));
     assert_eq!(stored, None);
 }
 
@@ -258,13 +258,13 @@ async fn the_row_of_a_queued_email_is_small_and_its_group_is_found_again_after_a
     let (_directory, context) = Context::temporary();
     let queued = queue(&context, 1).await;
     let key = queued[0].0;
-    let stored = context.look(|tx| tx.get(&DUE, &key.parts())).unwrap();
+    let stored = context.read(|tx| tx.get(&DUE, &key.parts())).unwrap();
     assert_eq!(stored, DueRow::of_broadcast(TEAM));
 
-    let lanes = context.look(|tx| read_lanes(tx, None, 10));
+    let lanes = context.read(|tx| read_lanes(tx, None, 10));
     assert_eq!(lanes, [Due { key, team: TEAM, destination: "example.com".into(), vanished: false }]);
     assert_eq!(claimed(&context, &[key]).await, 1);
-    let lease = context.look(|tx| tx.get(&LEASES, &(key.email, 0))).unwrap();
+    let lease = context.read(|tx| tx.get(&LEASES, &(key.email, 0))).unwrap();
     assert_eq!((lease.due.destination.as_str(), lease.due.first_due_ms), ("example.com", key.due_ms));
     assert_eq!(row(&context, key.email).subject, "Hi N0");
 
@@ -276,7 +276,7 @@ async fn the_row_of_a_queued_email_is_small_and_its_group_is_found_again_after_a
     .await;
     assert_eq!(recover(&context).await.unwrap(), 1);
 
-    let lanes = context.look(|tx| read_lanes(tx, None, 10));
+    let lanes = context.read(|tx| read_lanes(tx, None, 10));
     assert_eq!((lanes.len(), lanes[0].key.lane), (1, key.lane));
     assert_eq!(claimed(&context, &[lanes[0].key]).await, 1);
 }

@@ -62,7 +62,7 @@ pub(in crate::delivery) async fn claimed(context: &Context, keys: &[DueKey]) -> 
 }
 
 pub(in crate::delivery) fn row(context: &Context, id: EmailId) -> EmailRow {
-    context.look(|tx| tx.get(&EMAILS, &(TEAM, id))).unwrap()
+    context.read(|tx| tx.get(&EMAILS, &(TEAM, id))).unwrap()
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn a_group_of_a_removed_team_leaves_the_queue_without_an_event() {
     assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
 
     let key = keys[0];
-    let found = context.look(|tx| Ok((tx.contains(&DUE, &key.parts())?, events::email_timeline(tx, id)?.len())));
+    let found = context.read(|tx| Ok((tx.contains(&DUE, &key.parts())?, events::email_timeline(tx, id)?.len())));
     assert_eq!(found, (false, 0));
     assert_eq!(row(&context, id).last_event, LastEvent::Queued);
 }
@@ -181,7 +181,7 @@ async fn a_corrupt_email_does_not_stop_the_recovery() {
     assert_eq!(recover(&context).await.unwrap(), 2);
 
     assert!(matches!(row(&context, other).recipients[0].state, RecipientState::Waiting { .. }));
-    assert!(!context.look(|tx| tx.contains(&LEASES, &(corrupt, 0))));
+    assert!(!context.read(|tx| tx.contains(&LEASES, &(corrupt, 0))));
 }
 
 /// Leases an email to Ada in the name of another node.
@@ -198,7 +198,7 @@ async fn leased_by(context: &Context, node: NodeId) -> EmailId {
 
 /// Returns whether a group is in flight: it has a lease, and no row in the queue.
 fn is_leased(context: &Context, id: EmailId) -> bool {
-    let has_lease = context.look(|tx| tx.contains(&LEASES, &(id, 0)));
+    let has_lease = context.read(|tx| tx.contains(&LEASES, &(id, 0)));
     assert_eq!(has_lease, row(context, id).recipients[0].state == RecipientState::InFlight);
     has_lease
 }
@@ -214,7 +214,7 @@ async fn only_the_leases_of_nodes_that_have_ended_are_recovered() {
 
     assert_eq!(recover(&context).await.unwrap(), 1);
     assert_eq!([own, others, lost].map(|id| is_leased(&context, id)), [true, true, false]);
-    let lanes = context.look(|tx| read_lanes(tx, None, 10));
+    let lanes = context.read(|tx| read_lanes(tx, None, 10));
     let due: Vec<_> = lanes.into_iter().map(|due| (due.key.email, due.key.due_ms)).collect();
     assert_eq!(due, [(lost, now_ms)], "the group is due immediately");
 
@@ -231,7 +231,7 @@ async fn a_lane_is_found_although_its_first_row_is_corrupt() {
     let (_, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
     let first = keys[0];
     context.corrupt(&DUE, first.parts()).await;
-    let lanes = || context.look(|tx| read_lanes(tx, None, 10));
+    let lanes = || context.read(|tx| read_lanes(tx, None, 10));
 
     // The email has the fields of the row.
     assert_eq!(lanes(), [Due { key: first, team: TEAM, destination: "example.com".into(), vanished: false }]);
@@ -257,7 +257,7 @@ async fn a_corrupt_row_gets_the_destination_of_the_recipient_that_waits() {
     released.recipients[1].destination = emails::QueueDestination::Release;
     context.commit(move |tx| tx.put(&EMAILS, &(TEAM, id), &released)).await;
 
-    let rebuilt = context.look(|tx| rebuilt_row(tx, keys[0]));
+    let rebuilt = context.read(|tx| rebuilt_row(tx, keys[0]));
 
     assert_eq!(rebuilt.map(|due| due.destination), Some("release:example.com".to_owned()));
 }
@@ -286,7 +286,7 @@ async fn a_group_with_a_corrupt_lease_is_requeued_unless_this_process_holds_it()
     assert_eq!([lost, held].map(|id| is_leased(&context, id)), [false, true]);
     let lane = LaneKey::new("example.com", Class::Transactional, TEAM.cast());
     let key = DueKey { lane, due_ms: context.now_ms(), email: lost, group: 0 };
-    let due = context.look(|tx| tx.get(&DUE, &key.parts()));
+    let due = context.read(|tx| tx.get(&DUE, &key.parts()));
     assert!(due.is_some_and(|due| due.possible_duplicate));
     assert_eq!(claimed(&context, &[key]).await, [ADA]);
 }

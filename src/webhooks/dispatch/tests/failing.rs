@@ -150,7 +150,7 @@ async fn twenty_exhausted_deliveries_disable_the_endpoint_and_notify_the_owners(
     // Later events are not stored for a disabled endpoint.
     while receiver.pending().is_some() {}
     record_events(&running.context, 1).await;
-    let is_subscribed = running.context.look(|tx| tx.contains(&EVENT_SUBSCRIPTIONS, &(TEAM,)));
+    let is_subscribed = running.context.read(|tx| tx.contains(&EVENT_SUBSCRIPTIONS, &(TEAM,)));
     assert_eq!((is_subscribed, running.context.keys(&EVENT_OUTBOX).len()), (false, 0));
     assert_eq!(deliveries(&running.context).len(), 25);
 }

@@ -147,7 +147,7 @@ fn notices(context: &Context) -> Vec<crate::notices::Notice> {
 }
 
 fn row(context: &Context, id: WebhookId) -> WebhookRow {
-    context.look(|tx| find(tx, TEAM, id)).unwrap()
+    context.read(|tx| find(tx, TEAM, id)).unwrap()
 }
 
 fn exhausted(row: &DeliveryRow) -> Option<ExhaustedReason> {

@@ -33,7 +33,7 @@ async fn a_queued_delivery_of_a_retracted_event_is_deleted_and_the_next_one_is_s
     assert_eq!(rows[0].event, other);
     assert_eq!(queued(&running.context), []);
     let sent = serde_json::from_slice::<serde_json::Value>(&receiver.next().await.body).unwrap();
-    let message = running.context.look(|tx| tx.get(&EVENT_MESSAGES, &(TEAM, other))).unwrap();
+    let message = running.context.read(|tx| tx.get(&EVENT_MESSAGES, &(TEAM, other))).unwrap();
     assert_eq!(sent, serde_json::from_str::<serde_json::Value>(&message.body).unwrap());
     assert!(receiver.pending().is_none());
 }
