@@ -240,7 +240,8 @@ impl App {
         let ApiDescription { openapi, query_parameters } = description::of_api();
         let logs = Arc::new(Logs::new(context.clone(), Arc::clone(&log)));
         let suppressions = Arc::new(Suppressions::new(context.clone()));
-        let (in_flight, counters) = (TaskTracker::new(), Arc::<HttpCounters>::default());
+        let in_flight = TaskTracker::new();
+        let counters = Arc::<HttpCounters>::default();
         let count_check = Arc::new(CountCheck::new(context.clone()));
         let proxies = config.trusted_proxies.clone();
         let hit_recorder =
