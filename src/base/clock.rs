@@ -12,6 +12,9 @@ pub type TimestampMs = i64;
 /// One day in milliseconds.
 pub const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
+/// Minimum step of the wall clock that has effects. Smaller ones delay an attempt less than the jitter does.
+pub const CLOCK_STEP_MS: i64 = 60_000;
+
 /// Source of the current time. Clones of a manual clock share one value.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {

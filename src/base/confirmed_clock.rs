@@ -9,11 +9,9 @@
 
 use std::sync::Mutex;
 
-use super::clock::{Clock, TimestampMs};
+use super::clock::{CLOCK_STEP_MS, Clock, TimestampMs};
 use super::sync::lock;
 
-/// Minimum step forward that has to last.
-const STEP_MS: i64 = 60_000;
 /// Time for which a step forward has to last. Time services correct a wrong clock within minutes after it was changed.
 pub(crate) const CONFIRM_MS: i64 = 10 * 60_000;
 
@@ -60,8 +58,8 @@ impl ConfirmedClock {
 impl Offset {
     fn observe(&mut self, wall_ms: TimestampMs, boot_ms: i64) -> ConfirmedTime {
         let offset_ms = wall_ms - boot_ms;
-        let is_forward = offset_ms - self.confirmed_ms > STEP_MS;
-        let same = self.step.filter(|step| (offset_ms - step.offset_ms).abs() <= STEP_MS);
+        let is_forward = offset_ms - self.confirmed_ms > CLOCK_STEP_MS;
+        let same = self.step.filter(|step| (offset_ms - step.offset_ms).abs() <= CLOCK_STEP_MS);
         let step = same.unwrap_or(Step { offset_ms, since_ms: boot_ms });
         let pending_ms = step.since_ms + CONFIRM_MS - boot_ms;
         if is_forward && pending_ms > 0 {
@@ -70,7 +68,7 @@ impl Offset {
         }
         // A small change moves the confirmed clock. After a step back, it stays: the end of that step is not a step
         // forward.
-        let is_small = (offset_ms - self.confirmed_ms).abs() <= STEP_MS;
+        let is_small = (offset_ms - self.confirmed_ms).abs() <= CLOCK_STEP_MS;
         *self = Self { confirmed_ms: if is_small { offset_ms } else { offset_ms.max(self.confirmed_ms) }, step: None };
         ConfirmedTime { now_ms: wall_ms, pending_ms: 0 }
     }

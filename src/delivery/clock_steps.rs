@@ -11,8 +11,9 @@ use tokio::sync::Semaphore;
 use tracing::{error, info, warn};
 
 use super::engine::Engine;
-use super::queue::{CLOCK_STEP_MS, QUEUE_START, QueueKey, make_due, read_ahead};
+use super::queue::{QUEUE_START, QueueKey, make_due, read_ahead};
 use super::schedule::Now;
+use crate::base::clock::CLOCK_STEP_MS;
 use crate::store::{StoreError, WriteTx};
 
 /// Detection of steps, and the scan of the queue that follows a step back.

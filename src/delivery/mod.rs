@@ -116,7 +116,7 @@ pub use notifier::QueueNotifier;
 pub use pattern::{DeliverOnly, RecipientPattern};
 pub(crate) use pattern::{domain_of, parse_destination, released_destination};
 pub(crate) use queue::{
-    CLOCK_STEP_MS, DestinationHash, Due, DueKey, HoldKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, count_set_aside,
+    DestinationHash, Due, DueKey, HoldKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, count_set_aside,
     forget_holds_of_team, has_groups_of, is_slowed, set_slowed,
 };
 pub use queue::{Hold, HoldKind, QueueSelector};

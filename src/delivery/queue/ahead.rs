@@ -5,15 +5,13 @@
 use super::holds::move_group;
 use super::key::{DueKey, QUEUE_END, QueueKey};
 use super::stored_rows::{read_row, with_times};
-use crate::base::clock::TimestampMs;
+use crate::base::clock::{CLOCK_STEP_MS, TimestampMs};
 use crate::context::Context;
 use crate::delivery::rows::DueRow;
 use crate::emails::{self, EmailRow, RecipientState};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::DUE;
 
-/// Minimum step of the clock that has effects. Smaller ones delay an attempt less than the jitter does.
-pub(crate) const CLOCK_STEP_MS: i64 = 60_000;
 /// Number of rows that one transaction reads.
 const PAGE_ROWS: usize = 500;
 

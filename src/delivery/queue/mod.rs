@@ -26,7 +26,6 @@ mod set_aside;
 mod slowed;
 mod stored_rows;
 
-pub(crate) use ahead::CLOCK_STEP_MS;
 pub(super) use ahead::{make_due, read_ahead};
 pub(super) use corrupt_leases::{find_email, recover_corrupt};
 pub(super) use count::{LaneCount, count_page};

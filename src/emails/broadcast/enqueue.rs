@@ -1,8 +1,8 @@
 //! Queue rows of the stored emails of a broadcast.
 
-use crate::base::clock::TimestampMs;
+use crate::base::clock::{CLOCK_STEP_MS, TimestampMs};
 use crate::base::id::{BroadcastId, EmailId, TeamId};
-use crate::delivery::{CLOCK_STEP_MS, Class, Due, DueKey, DueRow, LaneKey};
+use crate::delivery::{Class, Due, DueKey, DueRow, LaneKey};
 use crate::emails::queue_keys::destination_of;
 use crate::emails::store::BroadcastEmailRow;
 use crate::emails::stored::count_corrupt;

@@ -6,7 +6,7 @@
 use tracing::info;
 
 use super::dispatcher::DispatchNotifier;
-use crate::base::clock::TimestampMs;
+use crate::base::clock::{CLOCK_STEP_MS, TimestampMs};
 use crate::base::id::{Id, WebhookDeliveryId, WebhookId};
 use crate::context::Context;
 use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page};
@@ -14,8 +14,6 @@ use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE};
 use crate::webhooks::retry::RETRY_DELAY_MS_MAX;
 use crate::webhooks::store::{self, DeliveryRow, QueueRow, WebhookDeliveryState};
 
-/// Minimum step of the clock that has effects.
-const CLOCK_STEP_MS: i64 = 60_000;
 /// Number of rows that one transaction reads.
 const PAGE_ROWS: usize = 500;
 
