@@ -72,9 +72,11 @@ pub(super) fn postpone_early(
     due: &mut DueRow,
     row: &mut EmailRow,
 ) -> Result<bool, StoreError> {
+    let Some(scheduled_ms) = row.scheduled_ms.filter(|_| due.attempts == 0) else { return Ok(false) };
     let time = context.confirmed_time();
-    let early = row.scheduled_ms.filter(|scheduled_ms| due.attempts == 0 && *scheduled_ms > time.now_ms);
-    let Some(scheduled_ms) = early else { return Ok(false) };
+    if scheduled_ms <= time.now_ms {
+        return Ok(false);
+    }
     let (now_ms, left_ms) = (context.now_ms(), scheduled_ms - time.now_ms);
     // Without a step forward, the clock was set back after the group had left the queue for the first time.
     let wait_ms = if time.pending_ms > 0 { left_ms.min(time.pending_ms) } else { left_ms };
