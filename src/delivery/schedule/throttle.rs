@@ -22,6 +22,8 @@ const STOP_MAX_MS: i64 = DAY_MS;
 const MINUTE_MS: i64 = 60_000;
 /// Time for which the limit of a site is kept after its last change.
 const KEPT_MS: i64 = 7 * DAY_MS;
+/// Maximum difference of the two clocks that is not a step.
+const JITTER_MAX_MS: i64 = 1_000;
 
 /// Suspension of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,30 @@ struct Changes {
     sessions_ms: Option<TimestampMs>,
     failures_ms: Option<TimestampMs>,
     suspension_ms: Option<TimestampMs>,
+    reply_ms: Option<TimestampMs>,
+    /// Whether `suspension_ms` is earlier than the stored time of the same change, because the clock was set back.
+    is_suspension_limited: bool,
+    /// Time of the last comparison of the clocks, on the monotonic clock. All changes were made until then.
+    compared_ms: i64,
+}
+
+impl Changes {
+    /// Compares the clocks. If the wall clock was set back, limits the times to that of the last comparison. A part
+    /// that has not changed since then is therefore older than each part that has, also if another process changed it.
+    /// Call it before a change.
+    fn follow_clock(&mut self, now: Now) {
+        let at_last_ms = now.wall_ms - (now.elapsed_ms - self.compared_ms);
+        let suspension_ms = self.suspension_ms;
+        let times = [&mut self.sessions_ms, &mut self.failures_ms, &mut self.suspension_ms, &mut self.reply_ms];
+        for at_ms in times.into_iter().flatten() {
+            // Without a step, the time stays equal to that of the stored part.
+            if *at_ms > at_last_ms + JITTER_MAX_MS {
+                *at_ms = at_last_ms;
+            }
+        }
+        self.is_suspension_limited |= self.suspension_ms != suspension_ms;
+        self.compared_ms = self.compared_ms.max(now.elapsed_ms);
+    }
 }
 
 /// The throttle of a site.
@@ -62,7 +88,6 @@ pub(super) struct Throttle {
     stops: u32,
     /// Last refusal, without addresses.
     last_reply: Option<Arc<str>>,
-    last_reply_ms: Option<TimestampMs>,
     changes: Changes,
 }
 
@@ -80,7 +105,6 @@ impl Throttle {
             suspension: None,
             stops: 0,
             last_reply: None,
-            last_reply_ms: None,
             changes: Changes::default(),
         }
     }
@@ -94,6 +118,16 @@ impl Throttle {
     pub(super) fn restore(row: &SiteRow, limit_max: usize, now: Now) -> Self {
         let left_ms = |until_ms: TimestampMs| now.left_ms(until_ms, row.changed_ms, STOP_MAX_MS);
         let suspended = row.suspended_until_ms.map(left_ms).filter(|left_ms| *left_ms > 0);
+        let mut changes = Changes {
+            sessions_ms: row.sessions_changed_ms,
+            failures_ms: row.failures_changed_ms,
+            suspension_ms: row.suspension_changed_ms,
+            reply_ms: row.last_reply_ms,
+            compared_ms: now.elapsed_ms,
+            ..Changes::default()
+        };
+        // The clock can have been set back since the row was stored.
+        changes.follow_clock(now);
         Self {
             limit: usize::from(row.sessions).clamp(1, limit_max),
             failures: row.failures,
@@ -103,33 +137,27 @@ impl Throttle {
                 .map(|left_ms| Suspension { is_stop: row.is_stopped, until_ms: now.elapsed_ms + left_ms }),
             stops: row.stops,
             last_reply: row.last_reply.as_deref().map(Arc::from),
-            last_reply_ms: row.last_reply_ms,
-            changes: Changes {
-                sessions_ms: row.sessions_changed_ms,
-                failures_ms: row.failures_changed_ms,
-                suspension_ms: row.suspension_changed_ms,
-            },
+            changes,
             ..Self::new(limit_max)
         }
     }
 
     /// Returns the row of a site with this throttle.
-    pub(super) fn row(&self, name: &str, now: Now) -> SiteRow {
-        // The clock can have been set back since the change.
-        let until_now = |changed_ms: Option<TimestampMs>| changed_ms.map(|changed_ms| changed_ms.min(now.wall_ms));
+    pub(super) fn row(&mut self, name: &str, now: Now) -> SiteRow {
+        self.changes.follow_clock(now);
         SiteRow {
             name: name.to_owned(),
             sessions: u16::try_from(self.limit).unwrap_or(u16::MAX),
-            sessions_changed_ms: until_now(self.changes.sessions_ms),
+            sessions_changed_ms: self.changes.sessions_ms,
             failures: self.failures,
             paused_until_ms: now.wall_end_ms(self.paused_until_ms),
-            failures_changed_ms: until_now(self.changes.failures_ms),
+            failures_changed_ms: self.changes.failures_ms,
             suspended_until_ms: self.suspension(now.elapsed_ms).map(|suspension| now.wall_end_ms(suspension.until_ms)),
             is_stopped: self.suspension.is_some_and(|suspension| suspension.is_stop),
             stops: self.stops,
-            suspension_changed_ms: until_now(self.changes.suspension_ms),
+            suspension_changed_ms: self.changes.suspension_ms,
             last_reply: self.last_reply.as_deref().map(str::to_owned),
-            last_reply_ms: self.last_reply_ms,
+            last_reply_ms: self.changes.reply_ms,
             changed_ms: now.wall_ms,
         }
     }
@@ -171,7 +199,7 @@ impl Throttle {
 
     /// Returns the last refusal, without addresses, and its time.
     pub(super) fn last_reply(&self) -> Option<(Arc<str>, TimestampMs)> {
-        self.last_reply.clone().zip(self.last_reply_ms)
+        self.last_reply.clone().zip(self.changes.reply_ms)
     }
 
     /// Records a message without a refusal that a session took at `taken_ms`. Returns whether the stored state changed. A
@@ -181,6 +209,7 @@ impl Throttle {
         if taken_ms <= self.refused_ms {
             return false;
         }
+        self.changes.follow_clock(now);
         let at_ms = now.wall_ms - (now.elapsed_ms - taken_ms);
         let (has_failed, was_suspended) = (self.failures > 0, self.suspension.is_some() || self.stops > 0);
         if has_failed {
@@ -204,6 +233,7 @@ impl Throttle {
         if self.clean == CLEAN_SESSIONS && self.limit < self.limit_max {
             (self.clean, self.has_grown) = (0, true);
             self.limit += 1;
+            self.changes.follow_clock(now);
             latest(&mut self.changes.sessions_ms, now.wall_ms);
         }
     }
@@ -212,6 +242,7 @@ impl Throttle {
     pub(super) fn open_failed(&mut self, now: Now) {
         self.failures = self.failures.saturating_add(1);
         self.failed_ms = now.elapsed_ms;
+        self.changes.follow_clock(now);
         latest(&mut self.changes.failures_ms, now.wall_ms);
     }
 
@@ -231,12 +262,17 @@ impl Throttle {
         self.failures = self.failures.saturating_add(1);
         (self.clean, self.failed_ms, self.refused_ms) = (0, now_ms, now_ms);
         self.has_grown = false;
+        self.changes.follow_clock(now);
         latest(&mut self.changes.failures_ms, now.wall_ms);
         latest(&mut self.changes.sessions_ms, now.wall_ms);
-        if refusal.is_suspension() {
+        // Without this change, the stored suspension would continue after a restart.
+        let has_ended = self.changes.is_suspension_limited
+            && self.suspension.take_if(|suspension| suspension.until_ms <= now_ms).is_some();
+        if refusal.is_suspension() || has_ended {
             latest(&mut self.changes.suspension_ms, now.wall_ms);
+            self.changes.is_suspension_limited = false;
         }
-        (self.last_reply, self.last_reply_ms) = (Some(refusal.reply.as_str().into()), Some(now.wall_ms));
+        (self.last_reply, self.changes.reply_ms) = (Some(refusal.reply.as_str().into()), Some(now.wall_ms));
         let pause_min_ms = pause_ms(1);
         let named_ms =
             refusal.pause.map(|pause| i64::try_from(pause.as_millis()).unwrap_or(i64::MAX).max(pause_min_ms));
@@ -273,7 +309,7 @@ impl Throttle {
     }
 }
 
-/// Moves the time of a change forward, also if the clock was set back.
+/// Moves the time of a change forward. A message can have been taken before the last change.
 fn latest(changed_ms: &mut Option<TimestampMs>, at_ms: TimestampMs) {
     *changed_ms = (*changed_ms).max(Some(at_ms));
 }

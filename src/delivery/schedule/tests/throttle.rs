@@ -173,7 +173,8 @@ fn a_stored_throttle_continues_after_a_restart_and_after_a_step_of_the_clock() {
         assert_eq!(restored.paused_until_ms(), 7 + stopped_ms, "{wall_ms}");
         assert_eq!(restored.suspension(7).is_some_and(|suspension| suspension.is_stop), stopped_ms > 0);
         assert_eq!((restored.learned_limit(), restored.limit()), (1, 1));
-        assert_eq!(restored.last_reply(), throttle.last_reply());
+        let (reply, replied_ms) = throttle.last_reply().unwrap();
+        assert_eq!(restored.last_reply(), Some((reply, replied_ms.min(now.wall_ms))));
     }
     let working = Throttle::new(10).row("google", at(HOUR_MS));
     assert_eq!(Throttle::restore(&working, 10, at(-90 * HOUR_MS)).paused_until_ms(), -90 * HOUR_MS);
@@ -250,13 +251,89 @@ fn a_suspension_ends_with_a_later_message_of_a_process_that_knows_it() {
 }
 
 #[test]
-fn a_change_is_not_later_than_the_row_after_the_clock_was_set_back() {
+fn a_change_keeps_its_age_after_the_clock_was_set_back() {
     let mut throttle = Throttle::new(10);
     throttle.refused(&refusal(STOP, None), at(HOUR_MS), doubling);
     let now = Now { wall_ms: at(0).wall_ms, elapsed_ms: HOUR_MS + 1 };
 
-    let row = throttle.row("google", now);
+    for _ in 0..2 {
+        let row = throttle.row("google", now);
 
-    let changes = [row.sessions_changed_ms, row.failures_changed_ms, row.suspension_changed_ms];
-    assert_eq!(changes, [Some(now.wall_ms); 3]);
+        let changes = [row.sessions_changed_ms, row.failures_changed_ms, row.suspension_changed_ms, row.last_reply_ms];
+        assert_eq!(changes, [Some(now.wall_ms - 1); 4]);
+    }
+}
+
+#[test]
+fn a_change_keeps_its_time_with_jitter_and_after_a_step_forward_that_ends() {
+    let mut throttle = Throttle::new(10);
+    throttle.refused(&refusal(STOP, None), at(0), doubling);
+
+    for (ms, elapsed_ms) in [(4, 5), (DAY_MS, 6), (7, 7)] {
+        let row = throttle.row("google", Now { wall_ms: at(ms).wall_ms, elapsed_ms });
+
+        let changes = [row.sessions_changed_ms, row.failures_changed_ms, row.suspension_changed_ms, row.last_reply_ms];
+        assert_eq!(changes, [Some(at(0).wall_ms); 4], "{ms}");
+    }
+}
+
+// The stored suspension had a later time than the suspension in memory, so that it continued after a restart.
+#[test]
+fn a_refusal_after_a_suspension_ends_the_stored_one_also_after_the_clock_was_set_back() {
+    let mut stopped = Throttle::new(10);
+    stopped.refused(&refusal(STOP, None), at(0), doubling);
+    let stored = stopped.row("google", at(0));
+    let back = |elapsed_ms| Now { wall_ms: at(elapsed_ms - HOUR_MS).wall_ms, elapsed_ms };
+    let restarted = Throttle::restore(&stored, 10, back(0));
+
+    for mut throttle in [stopped, restarted] {
+        let now = back(2 * HOUR_MS);
+        assert!(throttle.refused(&refusal(HALVE, None), now, doubling));
+        let row = merged(&stored, &throttle.row("google", now), now.wall_ms);
+
+        assert_eq!((row.suspended_until_ms, row.paused_until_ms), (None, now.wall_ms + 2 * PAUSE_MS));
+    }
+}
+
+#[test]
+fn a_refusal_after_a_suspension_keeps_a_newer_one_of_another_process() {
+    let (mut ours, mut theirs) = (Throttle::new(10), Throttle::new(10));
+    ours.refused(&refusal(STOP, None), at(0), doubling);
+    theirs.refused(&refusal(STOP, None), at(2 * HOUR_MS + 1), doubling);
+    let stored = theirs.row("google", at(2 * HOUR_MS + 1));
+
+    let now = at(2 * HOUR_MS + 2);
+    assert!(ours.refused(&refusal(HALVE, None), now, doubling));
+    let row = merged(&stored, &ours.row("google", now), now.wall_ms);
+
+    assert_eq!(row.suspended_until_ms, Some(at(4 * HOUR_MS + 1).wall_ms));
+}
+
+// After a step back, each row of a process had its own time for all parts that were changed before the step. The
+// process therefore replaced newer parts of another one.
+#[test]
+fn after_the_clock_was_set_back_a_process_replaces_only_the_parts_that_it_has_changed() {
+    // The clock can be later than the first changes again when the process continues.
+    for (back_ms, waited_ms) in [(0, 2), (10_000, 2), (10_000, 30_000), (DAY_MS, 2), (HOUR_MS, 2 * HOUR_MS)] {
+        let after = |ms| Now { wall_ms: at(HOUR_MS + ms - back_ms).wall_ms, elapsed_ms: HOUR_MS + ms };
+        let mut one = Throttle::new(10);
+        one.refused(&refusal(HALVE, None), at(HOUR_MS - 2), doubling);
+        assert!(one.succeeded(HOUR_MS - 1, at(HOUR_MS - 1)));
+        for _ in 0..5 {
+            one.ended_clean(HOUR_MS - 1, at(HOUR_MS));
+        }
+        let mut other = Throttle::restore(&one.row("google", at(HOUR_MS)), 10, at(HOUR_MS));
+
+        let later = SiteRefusal { reply: "421 4.7.0 later".into(), ..refusal(STOP, None) };
+        assert!(other.refused(&later, after(1), doubling));
+        let stored = other.row("google", after(1));
+        one.open_failed(after(waited_ms));
+        let now = after(waited_ms + 1);
+        let row = merged(&stored, &one.row("google", now), now.wall_ms);
+
+        assert_eq!((row.sessions, row.sessions_changed_ms), (1, Some(after(1).wall_ms)), "{back_ms}");
+        assert_eq!((row.stops, row.suspension_changed_ms), (1, Some(after(1).wall_ms)), "{back_ms}");
+        assert_eq!(row.last_reply.as_deref(), Some("421 4.7.0 later"), "{back_ms}");
+        assert_eq!(row.failures_changed_ms, Some(after(waited_ms).wall_ms), "{back_ms}");
+    }
 }
