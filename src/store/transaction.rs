@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use redb::ReadableTable as _;
+use redb::{ReadableTable as _, ReadableTableMetadata as _};
 use tokio::sync::Semaphore;
 
 use super::error::StoreError;
@@ -173,6 +173,14 @@ impl<'t> WriteTx<'t> {
             let value = Stored::<V>::new(table.name(), key.as_ref(), removed.value()).valid();
             Ok(Some(value.ok_or_else(|| removed.value().to_vec())))
         })
+    }
+
+    /// Returns the number of rows of a table. Costs one read, because this engine stores the number.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read.
+    pub fn row_count<K, V>(&self, table: &Table<K, V>) -> Result<u64, StoreError> {
+        Ok(self.table(table.name())?.borrow().len()?)
     }
 
     /// Deletes up to `rows_max` rows whose keys are in `from..=to`; returns their number.

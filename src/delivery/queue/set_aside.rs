@@ -1,8 +1,8 @@
 //! Rows that were removed from the queue because they, or their emails, cannot be read.
 //!
 //! The transaction that removes a row keeps its bytes in one small table, and logs the email. `ringmail doctor` reports the
-//! number of these rows. The newest [`ROWS_MAX`] are kept for [`DAYS`]. The key begins with the team, so that they are
-//! deleted with it; with the lowest id if the team is not known.
+//! number of these rows. At least the newest [`ROWS_MAX`] minus [`REPLACED`] are kept for [`DAYS`]. The key begins with
+//! the team, so that they are deleted with it; with the lowest id if the team is not known.
 
 use tracing::error;
 
@@ -14,8 +14,10 @@ use crate::emails;
 use crate::store::{Key, Order, ReadTx, Reads, Store, StoreError, Table, Value, WriteTx, match_keys};
 use crate::tables::SET_ASIDE_ROWS;
 
-/// Maximum number of rows. A further one replaces the oldest.
+/// Maximum number of rows. A further one replaces the oldest [`REPLACED`].
 const ROWS_MAX: usize = 1_000;
+/// Number of rows that are deleted together, because all keys are read to find the oldest.
+const REPLACED: usize = 100;
 /// Maximum size of a kept value, in bytes. Rows of the queue are far smaller.
 const VALUE_BYTES_MAX: usize = 4_096;
 /// Number of days for which a row is kept.
@@ -35,9 +37,10 @@ pub(super) fn set_aside<K: Key, V>(
     (table, key): (&Table<K, V>, &K),
     mut value: Vec<u8>,
 ) -> Result<(), StoreError> {
-    let keys = read_keys(tx)?;
-    if let Some(oldest) = keys.iter().min_by_key(|(_, id)| *id).filter(|_| keys.len() >= ROWS_MAX) {
-        tx.delete(&SET_ASIDE_ROWS, oldest)?;
+    if tx.row_count(&SET_ASIDE_ROWS)? >= ROWS_MAX as u64 {
+        let mut keys = read_keys(tx)?;
+        keys.sort_unstable_by_key(|(_, id)| *id);
+        keys.iter().take(REPLACED).try_for_each(|key| tx.delete(&SET_ASIDE_ROWS, key).map(drop))?;
     }
     let name = table.name();
     error!(email.id = %email, "set aside a row of {name}, because it or its email {email} cannot be read");
@@ -51,7 +54,7 @@ fn read_keys(tx: &impl Reads) -> Result<Vec<SetAsideKey>, StoreError> {
     tx.collect(&SET_ASIDE_ROWS, (FIRST, LAST), Order::Ascending, |key, _| Ok(Some(key)))
 }
 
-/// Keeps a row that the transaction has removed, if its email exists and cannot be read.
+/// Keeps a row that the transaction has removed and whose email cannot be read, unless the email is deleted.
 pub(super) fn set_aside_with_email<K: Key, V: Value>(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -60,7 +63,7 @@ pub(super) fn set_aside_with_email<K: Key, V: Value>(
     from: (&Table<K, V>, &K),
     row: &V,
 ) -> Result<(), StoreError> {
-    if emails::has_row(tx, team, email)? && emails::find_valid_row(tx, team, email)?.is_none() {
+    if emails::has_row(tx, team, email)? {
         set_aside(tx, context, Some(team), email, from, row.to_bytes())?;
     }
     Ok(())
@@ -81,7 +84,8 @@ pub(in crate::delivery) fn purge_set_aside(tx: &WriteTx<'_>, now_ms: TimestampMs
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::delivery::queue::tests::{ADA, TEAM, claimed, corruptly_leased, put_due};
+    use crate::base::address::StoredMailbox;
+    use crate::delivery::queue::tests::{ADA, TEAM, broadcasts, claimed, corruptly_leased, put_due};
     use crate::delivery::queue::{DueKey, recover, recover_corrupt};
     use crate::delivery::rows::LeaseRow;
     use crate::emails::RecipientKind;
@@ -156,6 +160,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_row_is_not_set_aside_if_its_email_was_erased() {
+        let (_directory, context) = Context::temporary();
+        let key = broadcasts::queue(&context, 1).await[0].0;
+        context
+            .commit(move |tx| {
+                let mut row = emails::find_row(tx, TEAM, key.email)?.unwrap();
+                row.recipients[0].mailbox = StoredMailbox::erased();
+                emails::put_row(tx, TEAM, key.email, &row, 1)
+            })
+            .await;
+
+        assert_eq!(claimed(&context, &[key]).await, [] as [String; 0]);
+
+        assert!(found(&context).is_empty());
+        assert!(!context.read(|tx| tx.contains(&DUE, &key.parts())));
+    }
+
+    #[tokio::test]
     async fn a_lease_is_set_aside_if_it_or_its_email_cannot_be_read() {
         let (_directory, context) = Context::temporary();
         let (requeued, lost) = (corruptly_leased(&context).await, corruptly_leased(&context).await);
@@ -207,20 +229,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_further_row_replaces_the_oldest_of_all_teams() {
+    async fn a_further_row_replaces_the_oldest_rows_of_all_teams() {
         let (_directory, context) = Context::temporary();
         let now_ms = context.now_ms();
         let first_ms = now_ms - i64::try_from(ROWS_MAX).unwrap();
         put_rows(&context, first_ms..now_ms).await;
-
-        for further in 1..=2 {
-            let key = corruptly_queued(&context).await;
-            claimed(&context, &[key]).await;
-
-            let times = times(&context);
-            assert_eq!((times.len(), times[0]), (ROWS_MAX, first_ms + further));
-            assert_eq!(times[ROWS_MAX - 1], now_ms);
+        let mut keys = Vec::new();
+        for _ in 0..=REPLACED {
+            keys.push(corruptly_queued(&context).await);
         }
+
+        // In one transaction, which deletes old rows twice.
+        claimed(&context, &keys).await;
+
+        let times = times(&context);
+        let replaced_ms = i64::try_from(2 * REPLACED).unwrap();
+        assert_eq!((times.len(), times[0]), (ROWS_MAX + 1 - REPLACED, first_ms + replaced_ms));
+        let newer = times.iter().filter(|at_ms| **at_ms == now_ms).count();
+        assert_eq!(newer, keys.len());
     }
 
     #[tokio::test]
