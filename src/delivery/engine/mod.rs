@@ -27,7 +27,7 @@ use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
 use super::routes::Routes;
 use super::schedule::{LANES_MAX, Limits, Now, Schedule, SiteSnapshot, Taken};
-use super::settle::{Settlement, settle};
+use super::settle::{Settlement, has_lease, settle};
 use super::smtp::{Timeouts, TlsConfigs};
 use crate::base::clock::thread_cpu_time;
 use crate::base::id::{DomainId, TeamId};
@@ -263,7 +263,9 @@ impl Engine {
         let (context, schedule) = (self.context.clone(), self.settings.schedule.clone());
         let record_refusal = self.settings.record_refusal;
         let store = move |tx: &WriteTx<'_>| {
-            if let Some(refusal) = settlement.refusal.clone() {
+            if let Some(refusal) = settlement.refusal.clone()
+                && has_lease(tx, &context, &settlement.claimed)?
+            {
                 let Claimed { due, row, .. } = settlement.claimed.as_ref();
                 record_refusal(tx, &context, due.team, row.domain, refusal)?;
             }

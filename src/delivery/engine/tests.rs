@@ -3,20 +3,22 @@
 use super::*;
 use crate::base::id::Id;
 use crate::delivery::outcome::RecipientDisposition;
-use crate::delivery::queue::tests::{ADA, put_due, row};
+use crate::delivery::queue::tests::{ADA, TEAM, put_due, row};
 use crate::delivery::queue::{Claimed, DueKey, LaneKey, claim, read_lanes, read_rows};
 use crate::delivery::rates::SiteLimits;
-use crate::delivery::rows::Class;
+use crate::delivery::rows::{Class, LeaseRow};
 use crate::delivery::schedule::StoredSite;
 use crate::delivery::session::SiteSession;
 use crate::delivery::sessionless::{self, SessionlessReason};
 use crate::delivery::smtp::TlsPolicy;
 use crate::delivery::transport::{MailHost, NoRoute, Servers};
+use crate::domains;
+use crate::domains::tests::add_verified;
 use crate::emails::{LastEvent, RecipientKind, RecipientState};
 use crate::preferences::{LinkAudience, LinkSettings};
-use crate::store::Reads as _;
 use crate::store::tests::disk::Disk;
-use crate::tables::{EMAILS, LEASES};
+use crate::store::{NodeId, Reads as _};
+use crate::tables::{EMAILS, LEASES, NOTICES};
 
 /// Returns settings without a receiver.
 pub(in crate::delivery) fn settings(context: &Context) -> EngineSettings {
@@ -143,6 +145,34 @@ async fn an_outcome_that_can_never_be_stored_does_not_stop_the_delivery() {
     engine.leases.end_worker(1);
     assert!(engine.leases.abandoned().is_empty(), "the message is not sent again in this process");
     assert!(is_leased(&context, &claimed), "the next start sends it again, marked as a possible duplicate");
+}
+
+// An outcome that was discarded still stored its refusal, and notified the owners of the domain.
+#[tokio::test]
+async fn a_refusal_for_authentication_is_stored_only_with_its_outcome() {
+    for is_own in [true, false] {
+        let (_directory, context) = Context::temporary();
+        let engine = engine(&context, &CancellationToken::new());
+        let domain = add_verified(&context, TEAM, "example.net").await;
+        let mut claimed = Claimed::clone(leased(&context).await.as_ref());
+        claimed.row.domain = domain;
+        let lease_key = (claimed.key.email, claimed.key.group);
+        if !is_own {
+            // Another node has recovered the group and leased it again.
+            let lease = move |tx: &WriteTx<'_>| {
+                let lease = tx.get(&LEASES, &lease_key)?.unwrap();
+                tx.put(&LEASES, &lease_key, &LeaseRow { node: NodeId::new(99), ..lease })
+            };
+            context.commit(lease).await;
+        }
+        let reply = "550 5.7.26 unauthenticated".to_owned();
+        let refusal = DomainRefusal { at_ms: context.now_ms(), email: claimed.key.email, host: None, reply };
+
+        engine.settle(Settlement { refusal: Some(refusal), ..delivered(&Arc::new(claimed)) }).await;
+
+        let row = context.read(|tx| domains::find(tx, TEAM, domain)).unwrap();
+        assert_eq!((row.refusal.is_some(), context.rows(&NOTICES).len()), (is_own, usize::from(is_own)));
+    }
 }
 
 #[tokio::test]

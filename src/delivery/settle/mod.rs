@@ -91,28 +91,32 @@ fn deferral_reason(disposition: &RecipientDisposition) -> Option<String> {
     }
 }
 
+/// Returns whether this node has the lease of a claimed group. Otherwise the group has been settled, or another node
+/// has recovered it. A corrupt lease is the own one, because a recovery deletes it.
+pub(super) fn has_lease(tx: &impl Reads, context: &Context, claimed: &Claimed) -> Result<bool, StoreError> {
+    let key = (claimed.key.email, claimed.key.group);
+    match tx.get_valid(&LEASES, &key)? {
+        Some(lease) => Ok(lease.node == context.store.node()),
+        None => tx.contains(&LEASES, &key),
+    }
+}
+
 /// Settles a leased group and returns the groups that returned to the queue.
 ///
-/// Changes nothing if the lease does not exist or names another node: it has been settled, or
-/// another node has recovered it. A corrupt lease is the own one, because a recovery deletes it. If the email does not exist
-/// or is corrupt, only deletes the lease.
+/// Changes nothing without the lease, see [`has_lease`]. If the email does not exist or is corrupt, only deletes the
+/// lease.
 pub(super) fn settle(
     tx: &WriteTx<'_>,
     context: &Context,
     schedule: &RetrySchedule,
     settlement: &Settlement,
 ) -> Result<Vec<Due>, StoreError> {
-    let Claimed { key, due, row: _, recipients } = settlement.claimed.as_ref();
-    let lease_key = (key.email, key.group);
-    let is_own = match tx.get_valid(&LEASES, &lease_key)? {
-        Some(lease) => lease.node == context.store.node(),
-        None => tx.contains(&LEASES, &lease_key)?,
-    };
-    if !is_own {
+    if !has_lease(tx, context, &settlement.claimed)? {
         return Ok(Vec::new());
     }
+    let Claimed { key, due, row: _, recipients } = settlement.claimed.as_ref();
     settlement.site.put(tx, context.now_ms())?;
-    tx.delete(&LEASES, &lease_key)?;
+    tx.delete(&LEASES, &(key.email, key.group))?;
     let Some(row) = emails::find_valid_row(tx, due.team, key.email)? else { return Ok(Vec::new()) };
     let now_ms = context.now_ms();
     let mut settling = Settling {
