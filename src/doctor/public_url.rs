@@ -10,6 +10,7 @@ use crate::http_client::{CustomerUrl, FetchError, FetchLimits, HttpClient, HttpT
 const NAME: &str = "public_url";
 const ONE_CLICK: &str = "one_click_unsubscribe";
 const CAPTURED: &str = "emails are captured, so that no recipient opens a link";
+const DEPENDS: &str = "it depends on public_url: without a URL of https, emails have no List-Unsubscribe-Post";
 const SET_URL: &str = "Set --public-url to the https URL of the reverse proxy in front of the server.";
 const HTTPS: &str = "https://";
 /// Limits of the request.
@@ -39,12 +40,8 @@ pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver) -> Vec
 
 /// Judges a setting that is absent, or is not a URL of `https`.
 fn judge_setting(url: Option<&str>) -> SetupCheck {
-    let expected = "a URL of https that recipients can open";
-    SetupCheck::failed(NAME, problem_of(url), expected, SET_URL)
-}
-
-fn problem_of(url: Option<&str>) -> String {
-    url.map_or_else(|| "no public URL is set".to_owned(), |url| format!("{url} is not encrypted"))
+    let seen = url.map_or_else(|| "no public URL is set".to_owned(), |url| format!("{url} is not encrypted"));
+    SetupCheck::failed(NAME, seen, "a URL of https that recipients can open", SET_URL)
 }
 
 /// Checks that the links of emails can have one-click unsubscribe.
@@ -62,11 +59,8 @@ fn judge_one_click(url: Option<&str>) -> SetupCheck {
         Some(url) if url.starts_with(HTTPS) => {
             SetupCheck::ok(ONE_CLICK, format!("the one-click links are below {url}"), expected)
         }
-        // Large providers require it of bulk senders only.
-        url => {
-            let seen = format!("{}, so that emails have no List-Unsubscribe-Post", problem_of(url));
-            SetupCheck::failed(ONE_CLICK, seen, expected, SET_URL).into_warning()
-        }
+        // The check of the public URL fails with the cause and the next step.
+        _ => SetupCheck::not_checked(ONE_CLICK, DEPENDS),
     }
 }
 
@@ -107,7 +101,7 @@ mod tests {
 
     use super::*;
     use crate::dns::LookupError;
-    use crate::doctor::CheckStatus::{Failed, NotChecked, Ok as Passed, Warning};
+    use crate::doctor::CheckStatus::{Failed, NotChecked, Ok as Passed};
     use crate::http_client::TlsFailure;
 
     #[test]
@@ -131,15 +125,14 @@ mod tests {
     }
 
     #[test]
-    fn one_click_unsubscribe_needs_a_public_url_of_https() {
-        for (url, status, words) in [
-            (Some("https://mail.example.com"), Passed, "below https://mail.example.com"),
-            (Some("http://mail.example.com"), Warning, "not encrypted, so that emails have no List-Unsubscribe-Post"),
-            (None, Warning, "no public URL is set, so that emails have no List-Unsubscribe-Post"),
-        ] {
-            let check = judge_one_click(url);
-            assert!(check.status == status && check.seen.contains(words), "{check:?}");
-            assert_eq!(check.fix.is_some(), status == Warning, "{check:?}");
+    fn one_click_unsubscribe_depends_on_the_public_url_whose_check_alone_has_the_next_step() {
+        let check = judge_one_click(Some("https://mail.example.com"));
+        assert!(check.status == Passed && check.seen.contains("below https://mail.example.com"), "{check:?}");
+        for url in [Some("http://mail.example.com"), None] {
+            let (cause, dependent) = (judge_setting(url), judge_one_click(url));
+            assert!(cause.status == Failed && cause.fix.is_some(), "{cause:?}");
+            assert!(dependent.status == NotChecked && dependent.fix.is_none(), "{dependent:?}");
+            assert!(dependent.seen.contains(&cause.check), "{dependent:?}");
         }
     }
 }
