@@ -15,7 +15,7 @@ use super::engine::Engine;
 use super::held::HeldMail;
 use super::host_store;
 use super::lane_scan::LaneScan;
-use super::queue::{self, Due, HeldLanes, read_holds, read_lanes};
+use super::queue::{self, Due, DueKey, HeldLanes, Hold, LanePage, read_holds, scan_lanes};
 use super::routes::RouteLookup;
 use super::schedule::{Lookup, Now, StoredSite, Taken};
 use super::sessionless::{self, SessionlessReason};
@@ -26,7 +26,7 @@ use super::worker;
 use crate::base::clock::TimestampMs;
 use crate::base::wakeup::PendingWakeup;
 use crate::dns::Freshness;
-use crate::store::{ReadTx, StoreError, renew};
+use crate::store::{ReadTx, StoreError, WriteTx, renew};
 
 /// Number of lanes that one transaction of a scan reads.
 const SCAN_LANES: usize = 500;
@@ -136,13 +136,31 @@ impl Dispatcher {
     }
 
     /// Reads the next lanes of the table, and the holds with the first page of a pass. A change of the holds starts a pass.
+    /// Removes the groups of the page that cannot be read.
     async fn scan_page(&mut self) -> Result<(), StoreError> {
         let (after, is_first) = (self.scan.after(), self.scan.is_first_page());
         let read = move |tx: &ReadTx| {
             let holds = is_first.then(|| read_holds(tx)).transpose()?;
-            Ok::<_, StoreError>((read_lanes(tx, after, SCAN_LANES)?, holds))
+            Ok::<_, StoreError>((scan_lanes(tx, after, SCAN_LANES)?, holds))
         };
-        let (lanes, holds) = self.engine.context.store.read(read).await?;
+        let (page, holds) = self.engine.context.store.read(read).await?;
+        self.apply_page(&page, holds);
+        let has_reached_bound = !page.is_end && page.lanes.len() < SCAN_LANES;
+        let last = page.unreadable.last().map(|key| key.lane);
+        let is_removed = self.remove_unreadable(page.unreadable).await;
+        if has_reached_bound && !is_removed && self.scan.is_running() {
+            // Otherwise the same groups would be read again at once. The next pass tries them again.
+            self.scan.read(last, false);
+        }
+        if !self.scan.is_running() {
+            self.engine.schedule().forget_unused(self.engine.now());
+        }
+        Ok(())
+    }
+
+    /// Adds the lanes of a page to the schedule, and records the position of the scan.
+    fn apply_page(&mut self, page: &LanePage, holds: Option<Vec<Hold>>) {
+        let LanePage { lanes, unreadable: _, is_end } = page;
         let now = self.engine.now();
         let mut schedule = self.engine.schedule();
         if let Some(holds) = holds {
@@ -151,14 +169,27 @@ impl Dispatcher {
         let fitting = lanes.iter().take_while(|lane| schedule.found(lane, now)).count();
         let last = lanes[..fitting].last().map(|lane| lane.key.lane);
         if fitting == lanes.len() {
-            self.scan.read(last, lanes.len() < SCAN_LANES);
+            self.scan.read(last, *is_end);
         } else {
             self.scan.overflowed(last, || schedule.forget_held(now));
         }
-        if !self.scan.is_running() {
-            schedule.forget_unused(now);
+    }
+
+    /// Removes groups that cannot be read: a lane without other groups is not in the schedule and is never claimed.
+    /// Logs a store error. Returns whether the groups were removed.
+    async fn remove_unreadable(&self, groups: Vec<DueKey>) -> bool {
+        if groups.is_empty() {
+            return true;
         }
-        Ok(())
+        let (context, store) = (self.engine.context.clone(), &self.engine.context.store);
+        match store.write_bulk(move |tx: &WriteTx<'_>| queue::remove_unreadable(tx, &context, &groups)).await {
+            Ok(()) => true,
+            Err(error) if error.is_outage() => false,
+            Err(error) => {
+                error!(%error, "could not remove rows of the queue that cannot be read: {error}");
+                false
+            }
+        }
     }
 
     /// Activates lanes that are due, and starts lookups and sessions.

@@ -198,6 +198,21 @@ mod tests {
     }
 
     #[test]
+    fn a_page_without_lanes_is_read_again_unless_the_table_has_no_further_lane() {
+        let mut scan = LaneScan::behind(lane(3));
+        scan.start();
+
+        scan.read(None, false);
+        assert_eq!((scan.is_running(), scan.after()), (true, Some(lane(3))));
+        scan.read(None, true);
+        assert_eq!((scan.is_running(), scan.after()), (true, None));
+        scan.read(None, false);
+        assert_eq!((scan.is_running(), scan.after()), (true, None));
+        scan.read(None, true);
+        assert!(!scan.is_running());
+    }
+
+    #[test]
     fn a_pass_makes_room_once() {
         let mut scan = LaneScan::default();
         scan.start();

@@ -46,32 +46,34 @@ def damage(path, row):
 
 
 def corrupt_queue_rows_stop_no_other_email(directory):
-    """A lane whose only row is corrupt, and a lane with corrupt rows before a readable one. One email is corrupt too."""
+    """Lanes with one corrupt row, and a lane with corrupt rows before a readable one. Two emails are corrupt too."""
     with World(directory) as world:
         world.server.stop()
         direct, world.server.delivery = world.server.delivery, Hold()
         world.server.start()
-        for domain in ("lone.test", "pair.test", *(f"d{number}.test" for number in range(HEALTHY))):
+        for domain in ("lone.test", "pair.test", "gone.test", *(f"d{number}.test" for number in range(HEALTHY))):
             world.site(domain)
         now = datetime.datetime.now(datetime.UTC)
         due_ms = int(now.timestamp() * 1000) // 1000 * 1000 + 3_000
         at = datetime.datetime.fromtimestamp(due_ms / 1000, datetime.UTC).isoformat()
-        corrupt, lost = ["ann@lone.test", "ann@pair.test"], "eve@pair.test"
-        for recipient in [*corrupt, lost]:
+        corrupt, lost = ["ann@lone.test", "ann@pair.test", "dan@gone.test"], ["eve@pair.test", "dan@gone.test"]
+        damaged = sorted({*corrupt, *lost})
+        for recipient in damaged:
             assert world.send(recipient, scheduled_at=at), world.refused
         for recipient in ("bob@pair.test", *(f"ann@d{number}.test" for number in range(HEALTHY))):
             assert world.send(recipient)
         world.server.stop()
         for recipient in corrupt:
             assert damage(world.server.store_path, row_of(recipient.split("@")[1], due_ms)), "the row is not in the file"
-        assert damage(world.server.store_path, email_row_of(lost)), "the email is not in the file"
+        for recipient in lost:
+            assert damage(world.server.store_path, email_row_of(recipient)), "the email is not in the file"
         world.server.delivery = direct
 
         world.server.start()
 
         # The fields of two rows are in their emails.
-        world.finish("row", not_due=[lost])
-        rows = len(corrupt) + 1
+        world.finish("row", not_due=lost)
+        rows = len(damaged)
         reported = {}
 
         def are_reported():
@@ -81,7 +83,7 @@ def corrupt_queue_rows_stop_no_other_email(directory):
         wait_until(are_reported, DRAIN_SECONDS, lambda: f"the report of {rows} rows; {reported}", pause_s=0.2)
         assert reported["status"] == "failed" and "ringmail trace" in reported["fix"], reported
         log = world.server.log_path.read_text(errors="replace")
-        for recipient in [*corrupt, lost]:
+        for recipient in damaged:
             line = f"set aside a row of due-1, because it or its email {world.accepted[recipient]} cannot be read"
             assert line in log, f"the row of {recipient} is not in the log"
 

@@ -18,7 +18,7 @@ use crate::emails::{LastEvent, RecipientKind, RecipientState};
 use crate::preferences::{LinkAudience, LinkSettings};
 use crate::store::tests::disk::Disk;
 use crate::store::{NodeId, Reads as _};
-use crate::tables::{EMAILS, LEASES, NOTICES};
+use crate::tables::{DUE, EMAILS, LEASES, NOTICES, SET_ASIDE_ROWS};
 
 /// Returns settings without a receiver.
 pub(in crate::delivery) fn settings(context: &Context) -> EngineSettings {
@@ -173,6 +173,36 @@ async fn a_refusal_for_authentication_is_stored_only_with_its_outcome() {
         let row = context.read(|tx| domains::find(tx, TEAM, domain)).unwrap();
         assert_eq!((row.refusal.is_some(), context.rows(&NOTICES).len()), (is_own, usize::from(is_own)));
     }
+}
+
+// No scan found a lane without a readable group, so that no claim set its rows aside.
+#[tokio::test]
+async fn a_scan_removes_the_groups_of_a_lane_without_a_readable_row_or_email() {
+    let (_directory, context) = Context::temporary();
+    let stop = CancellationToken::new();
+    let engine = engine(&context, &stop);
+    // More than one page of a scan has.
+    for _ in 0..60 {
+        let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+        context.corrupt(&DUE, keys[0].parts()).await;
+        context.corrupt(&EMAILS, (TEAM, id)).await;
+    }
+
+    let removed = async {
+        let is_empty = async {
+            while !context.keys(&DUE).is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        let removed = tokio::time::timeout(Duration::from_secs(60), is_empty).await;
+        stop.cancel();
+        removed
+    };
+    let (ran, removed) = tokio::join!(engine.run(), removed);
+
+    ran.unwrap();
+    removed.expect("the rows leave the queue");
+    assert_eq!(context.rows(&SET_ASIDE_ROWS).len(), 60);
 }
 
 #[tokio::test]

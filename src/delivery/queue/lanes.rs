@@ -10,6 +10,9 @@ use crate::tables::{DUE, LEASES};
 
 /// Number of further due groups that a claim counts.
 const READY_COUNTED_MAX: usize = 32;
+/// Number of groups that cannot be read with which a page of a scan ends. One transaction removes them. The replacement
+/// of a corrupt row of a broadcast reads all teams.
+pub(super) const UNREADABLE_MAX: usize = 50;
 
 /// The first groups of a lane that are due, and what follows them.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -61,9 +64,39 @@ pub(in crate::delivery) fn read_head(
     Ok(head)
 }
 
-/// Returns up to `lanes_max` lanes after the lane `after`, each by its first group. Reads one row of each lane, so that the
-/// cost does not depend on the number of queued groups. A corrupt row is replaced as for a claim, or else the next row of
-/// its lane is read.
+/// Lanes that a scan found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::delivery) struct LanePage {
+    /// Lanes, each by its first group that can be claimed.
+    pub(in crate::delivery) lanes: Vec<Due>,
+    /// Groups before them whose fields can neither be read nor rebuilt: the email is corrupt, deleted or erased, or no
+    /// recipient waits. With [`UNREADABLE_MAX`] of them, the page ends, also within a lane.
+    pub(in crate::delivery) unreadable: Vec<DueKey>,
+    /// Whether the table has no further lane.
+    pub(in crate::delivery) is_end: bool,
+}
+
+/// Returns up to `lanes_max` lanes after the lane `after`. Ends after [`UNREADABLE_MAX`] groups that cannot be read.
+///
+/// Reads the rows of each lane up to the first group that can be claimed, so that the cost does not depend on the
+/// number of queued groups. A corrupt row is replaced as for a claim.
+pub(in crate::delivery) fn scan_lanes(
+    tx: &impl Reads,
+    after: Option<LaneKey>,
+    lanes_max: usize,
+) -> Result<LanePage, StoreError> {
+    let mut page = LanePage::default();
+    let is_end = visit_lanes(tx, after, |key, row| {
+        match row {
+            Some(row) => page.lanes.push(Due::new(key, &row)),
+            None => page.unreadable.push(key),
+        }
+        page.lanes.len() == lanes_max || page.unreadable.len() == UNREADABLE_MAX
+    })?;
+    Ok(LanePage { is_end, ..page })
+}
+
+/// Returns up to `lanes_max` lanes after the lane `after`, whatever the number of groups that cannot be read.
 pub(in crate::delivery) fn read_lanes(
     tx: &impl Reads,
     after: Option<LaneKey>,
@@ -71,50 +104,42 @@ pub(in crate::delivery) fn read_lanes(
 ) -> Result<Vec<Due>, StoreError> {
     let mut lanes = Vec::new();
     visit_lanes(tx, after, |key, row| {
-        lanes.push(Due::new(key, &row));
+        lanes.extend(row.map(|row| Due::new(key, &row)));
         lanes.len() == lanes_max
     })?;
     Ok(lanes)
 }
 
-/// Calls `visit` with the first row of each lane after the lane `after`, until it returns `true`.
+/// Calls `visit` with groups of each lane after the lane `after`, until it returns `true`: with `None` for a group that
+/// cannot be read, and at last with the row of the first group that can be claimed. Returns whether the table has no
+/// further lane.
 fn visit_lanes(
     tx: &impl Reads,
     after: Option<LaneKey>,
-    mut visit: impl FnMut(DueKey, DueRow) -> bool,
-) -> Result<(), StoreError> {
+    mut visit: impl FnMut(DueKey, Option<DueRow>) -> bool,
+) -> Result<bool, StoreError> {
     let mut from = after.map_or(QUEUE_START, LaneKey::last);
     loop {
-        let mut first = None;
+        let (mut lane, mut is_stopped) = (None, false);
         tx.scan(&DUE, &from, &QUEUE_END, Order::Ascending, |key, stored| {
-            first = Some((DueKey::from_parts(key), stored.valid()));
-            STOP
+            let key = DueKey::from_parts(key);
+            if *lane.get_or_insert(key.lane) != key.lane {
+                return STOP;
+            }
+            let row = match stored.valid() {
+                Some(row) => complete(tx, key, row)?,
+                None => rebuilt_row(tx, key)?,
+            };
+            let is_found = row.is_some();
+            is_stopped = visit(key, row);
+            if is_found || is_stopped { STOP } else { NEXT }
         })?;
-        let Some((key, row)) = first else { return Ok(()) };
-        from = key.lane.last();
-        let row = match row {
-            Some(row) => complete(tx, key, row)?,
-            None => rebuilt_row(tx, key)?,
-        };
-        let found = match row {
-            Some(row) => Some((key, row)),
-            None => first_valid(tx, key)?,
-        };
-        if found.is_some_and(|(key, row)| visit(key, row)) {
-            return Ok(());
+        if is_stopped {
+            return Ok(false);
         }
+        let Some(lane) = lane else { return Ok(true) };
+        from = lane.last();
     }
-}
-
-/// Returns the first group behind a corrupt row, or behind one whose email cannot be read, that has a readable row.
-fn first_valid(tx: &impl Reads, corrupt: DueKey) -> Result<Option<(DueKey, DueRow)>, StoreError> {
-    let mut first = None;
-    tx.scan_valid(&DUE, &corrupt.parts(), &corrupt.lane.last(), Order::Ascending, |key, row| {
-        let key = DueKey::from_parts(key);
-        first = complete(tx, key, row)?.map(|row| (key, row));
-        if first.is_some() { STOP } else { NEXT }
-    })?;
-    Ok(first)
 }
 
 /// Returns up to `rows_max` due groups of a lane after `after`, with their rows.
@@ -140,11 +165,12 @@ pub(in crate::delivery) fn read_rows(
     Ok(rows)
 }
 
-/// Returns whether a group of a team is queued or in flight. Reads one row of each lane, and the leases.
+/// Returns whether a group of a team is queued or in flight. A queued group that cannot be read does not count. Reads
+/// one row of each lane, those before it that cannot be read, and the leases.
 pub(crate) fn has_groups_of(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
     let mut found = false;
     visit_lanes(tx, None, |_, row| {
-        found = row.team == team;
+        found = row.is_some_and(|row| row.team == team);
         found
     })?;
     if found {

@@ -37,14 +37,14 @@ pub(super) use holds::{
 pub(super) use key::destination_hash;
 pub(crate) use key::{DestinationHash, Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey};
 pub(crate) use lanes::has_groups_of;
-pub(super) use lanes::{LaneRest, read_head, read_lanes, read_rows};
+pub(super) use lanes::{LanePage, LaneRest, read_head, read_lanes, read_rows, scan_lanes};
 pub(crate) use selector::HoldKey;
 pub use selector::{Hold, HoldKind, QueueSelector};
 pub(crate) use set_aside::count_set_aside;
 pub(super) use set_aside::purge_set_aside;
 pub(super) use slowed::{LanePace, SLOWED_INTERVAL_MS, read_pace};
 pub(crate) use slowed::{is_slowed, set_slowed};
-pub(super) use stored_rows::{forget_corrupt, read_row};
+pub(super) use stored_rows::{forget_corrupt, read_row, remove_unreadable};
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -1,8 +1,6 @@
 //! Reading and removal of queue rows. The row of a new email of a broadcast stores only its team, so that it is small. Its
 //! key and its email have the rest. A corrupt row is replaced by one from its email, and set aside when it is removed.
 
-use tracing::error;
-
 use super::corrupt_leases::find_valid_email;
 use super::holds::waiting_recipients;
 use super::key::DueKey;
@@ -88,10 +86,22 @@ pub(super) fn take_row(tx: &WriteTx<'_>, context: &Context, key: DueKey) -> Resu
         Class::Broadcast => rebuilt.as_ref().map(|row| row.team),
     };
     set_aside(tx, context, team, key.email, (&DUE, &key.parts()), bytes)?;
-    if rebuilt.is_none() {
-        error!(email.id = %key.email, "dropped a corrupt queue row: its email cannot be read, or no recipient waits with it");
-    }
     Ok(rebuilt)
+}
+
+/// Removes groups from the queue that a scan could not read, as a claim does. Neither a hold nor their due time
+/// matters, because they can never be delivered. A group that can be read stays.
+pub(in crate::delivery) fn remove_unreadable(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    keys: &[DueKey],
+) -> Result<(), StoreError> {
+    for key in keys {
+        if let Some(row) = take_row(tx, context, *key)? {
+            tx.put(&DUE, &key.parts(), &row)?;
+        }
+    }
+    Ok(())
 }
 
 /// Ends the delivery of a group that has left the queue and whose email cannot be read or does not exist.

@@ -236,6 +236,19 @@ async fn an_email_whose_row_is_corrupt_counts_as_failed() {
 }
 
 #[tokio::test]
+async fn a_broadcast_ends_although_the_email_of_its_only_group_is_corrupt() {
+    let (_directory, context) = Context::temporary();
+    let key = queue(&context, 1).await[0].0;
+    write(&context, move |tx, _| tx.put_encoded(&BROADCAST_EMAILS, &(TEAM, key.email), &Encoded::unreadable())).await;
+
+    let page = context.read(|tx| scan_lanes(tx, None, 10));
+    assert_eq!(page, LanePage { lanes: Vec::new(), unreadable: vec![key], is_end: true });
+    write(&context, move |tx, context| remove_unreadable(tx, context, &page.unreadable)).await;
+
+    assert_eq!((counts(&context).failed, status(&context)), (1, BroadcastStatus::Sent));
+}
+
+#[tokio::test]
 async fn the_counts_of_a_removed_broadcast_are_not_written_again() {
     let (_directory, context) = Context::temporary();
     let queued = queue(&context, 1).await;

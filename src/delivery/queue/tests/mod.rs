@@ -1,8 +1,9 @@
 //! Claiming groups from the queue, and requeueing them. `broadcasts.rs`: groups of broadcasts. `broadcast_counts.rs`: the
-//! counts of a broadcast.
+//! counts of a broadcast. `unreadable.rs`: scans of groups that cannot be read.
 
 mod broadcast_counts;
 pub(in crate::delivery) mod broadcasts;
+mod unreadable;
 
 use std::time::Duration;
 
