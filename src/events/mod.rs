@@ -60,6 +60,7 @@ pub use sample::sample;
 pub use store::{EventRow, email_timeline, record};
 pub(crate) use store::{
     delete_email_events, email_event, email_event_ids, email_events, first_sent_times, has_more_email_events, retract,
+    was_sent,
 };
 pub use team::{DeliverabilityDetail, QuotaDetail, QuotaPeriod, RateMetric, TeamEvent, record_team};
 pub use types::{EventType, EventTypes, ForeignEventType};

@@ -122,6 +122,19 @@ pub(crate) fn first_sent_times(
     Ok(times)
 }
 
+/// Returns whether an email has a `sent` event. Reads its timeline up to that event.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(crate) fn was_sent(tx: &impl Reads, email: EmailId) -> Result<bool, StoreError> {
+    let mut found = false;
+    tx.scan_valid(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |_, row| {
+        found = row.kind == EmailEventKind::Sent;
+        if found { STOP } else { NEXT }
+    })?;
+    Ok(found)
+}
+
 /// Deletes an event that turned out to be wrong, in the transaction that records the right one. An endpoint receives it only
 /// if its delivery was attempted or loaded before.
 pub(crate) fn retract(tx: &WriteTx<'_>, team: TeamId, email: EmailId, event: EventId) -> Result<(), StoreError> {

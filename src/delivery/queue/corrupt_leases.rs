@@ -90,6 +90,19 @@ pub(in crate::delivery) fn find_email(
     emails::find_of_teams(tx, &teams::ids(tx)?, email)
 }
 
+/// Returns the team of an email, also if the row of the email is corrupt. Searches all teams.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(super) fn find_team(tx: &impl Reads, email: EmailId) -> Result<Option<TeamId>, StoreError> {
+    for team in teams::ids(tx)? {
+        if emails::has_row(tx, team, email)? {
+            return Ok(Some(team));
+        }
+    }
+    Ok(None)
+}
+
 /// Does the same as [`find_email`]. A corrupt email is logged, and returned as `None`.
 ///
 /// # Errors

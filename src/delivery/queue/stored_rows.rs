@@ -1,7 +1,7 @@
 //! Reading and removal of queue rows. The row of a new email of a broadcast stores only its team, so that it is small. Its
 //! key and its email have the rest. A corrupt row is replaced by one from its email, and set aside when it is removed.
 
-use super::corrupt_leases::find_valid_email;
+use super::corrupt_leases::{find_team, find_valid_email};
 use super::holds::waiting_recipients;
 use super::key::DueKey;
 use super::set_aside::{set_aside, set_aside_with_email};
@@ -9,9 +9,9 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::TeamId;
 use crate::context::Context;
 use crate::delivery::rows::{Class, DueRow};
-use crate::emails;
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::tables::DUE;
+use crate::{emails, events};
 
 /// Returns the row of a queued group; `None` if it is not in the queue, or if its row is corrupt, which is logged.
 ///
@@ -60,13 +60,14 @@ pub(super) fn rebuilt_row(tx: &impl Reads, key: DueKey) -> Result<Option<DueRow>
         let waiting = &email.recipients[*waiting_recipients(&email, key).first()?];
         Some(DueRow::fresh(team, emails::destination_of(waiting).into_owned(), key.due_ms))
     });
-    Ok(row)
+    // An erased address has no destination.
+    Ok(row.filter(|row| !row.destination.is_empty()))
 }
 
 /// Deletes the row of a queued group and returns it; `None` if the group is not in the queue any more.
 ///
 /// A corrupt row is set aside and replaced by one without attempts, so that it delays its email but does not stop the
-/// queue.
+/// queue. If its email of a broadcast is corrupt too, the email counts as failed.
 pub(super) fn take_row(tx: &WriteTx<'_>, context: &Context, key: DueKey) -> Result<Option<DueRow>, StoreError> {
     let bytes = match tx.take(&DUE, &key.parts())? {
         None => return Ok(None),
@@ -81,11 +82,15 @@ pub(super) fn take_row(tx: &WriteTx<'_>, context: &Context, key: DueKey) -> Resu
         Some(Err(bytes)) => bytes,
     };
     let rebuilt = rebuilt_row(tx, key)?;
-    let team = match key.lane.class {
-        Class::Transactional => Some(key.lane.stream.cast()),
-        Class::Broadcast => rebuilt.as_ref().map(|row| row.team),
+    let team = match (&rebuilt, key.lane.class) {
+        (Some(row), _) => Some(row.team),
+        (None, Class::Transactional) => Some(key.lane.stream.cast()),
+        (None, Class::Broadcast) => find_team(tx, key.email)?,
     };
     set_aside(tx, context, team, key.email, (&DUE, &key.parts()), bytes)?;
+    if let (None, Some(team)) = (&rebuilt, team) {
+        forget_corrupt(tx, key, &DueRow::of_broadcast(team), context.now_ms())?;
+    }
     Ok(rebuilt)
 }
 
@@ -125,6 +130,7 @@ pub(in crate::delivery) fn forget_corrupt(
     if key.lane.class == Class::Transactional {
         return Ok(());
     }
-    let was_attempted = due.attempts > 0 || due.possible_duplicate;
+    // The claim recorded the event with the count, also if its attempt did not count or never began.
+    let was_attempted = events::was_sent(tx, key.email)?;
     emails::count_corrupt(tx, due.team, key.lane.stream.cast(), key.email, was_attempted, now_ms)
 }

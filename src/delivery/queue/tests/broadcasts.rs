@@ -18,7 +18,7 @@ use crate::emails::{NewBroadcastEmail, QueueDestination};
 use crate::events::ChangeSource;
 use crate::store::Encoded;
 use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
-use crate::tables::{BROADCAST_COUNTS, BROADCAST_EMAILS, CONTACTS, TOPIC_CHOICES, TOPICS};
+use crate::tables::{BROADCAST_COUNTS, BROADCAST_EMAILS, CONTACTS, SET_ASIDE_ROWS, TOPIC_CHOICES, TOPICS};
 use crate::topics::{Subscription, TopicRow};
 
 const BROADCAST: BroadcastId = Id::from_bytes([2; 16]);
@@ -198,6 +198,20 @@ async fn a_dropped_email_counts_as_canceled_before_its_first_attempt() {
     assert_eq!(status(&context), BroadcastStatus::Sent);
 }
 
+/// Claims a group and requeues it without counting the attempt. Returns its key.
+async fn retried(context: &Context, key: DueKey) -> DueKey {
+    assert_eq!(claimed(context, &[key]).await, 1);
+    write(context, move |tx, context| {
+        let lease = tx.get(&LEASES, &(key.email, 0))?.unwrap();
+        tx.delete(&LEASES, &(key.email, 0))?;
+        let mut row = emails::find_row(tx, TEAM, key.email)?.unwrap();
+        let due = requeue(tx, &mut row, key.email, 0, context.now_ms(), &lease.due)?;
+        emails::put_row(tx, TEAM, key.email, &row, context.now_ms())?;
+        Ok(due.key)
+    })
+    .await
+}
+
 #[tokio::test]
 async fn an_email_whose_row_is_corrupt_counts_as_failed() {
     for is_claimed in [false, true] {
@@ -205,17 +219,7 @@ async fn an_email_whose_row_is_corrupt_counts_as_failed() {
         let queued = queue(&context, 1).await;
         let mut key = queued[0].0;
         if is_claimed {
-            assert_eq!(claimed(&context, &[key]).await, 1);
-            key = write(&context, move |tx, context| {
-                let lease = tx.get(&LEASES, &(key.email, 0))?.unwrap();
-                tx.delete(&LEASES, &(key.email, 0))?;
-                let mut row = emails::find_row(tx, TEAM, key.email)?.unwrap();
-                let due = DueRow { attempts: 1, ..lease.due };
-                let due = requeue(tx, &mut row, key.email, 0, context.now_ms(), &due)?;
-                emails::put_row(tx, TEAM, key.email, &row, context.now_ms())?;
-                Ok(due.key)
-            })
-            .await;
+            key = retried(&context, key).await;
         }
         write(&context, move |tx, _| tx.put_encoded(&BROADCAST_EMAILS, &(TEAM, key.email), &Encoded::unreadable()))
             .await;
@@ -246,6 +250,38 @@ async fn a_broadcast_ends_although_the_email_of_its_only_group_is_corrupt() {
     write(&context, move |tx, context| remove_unreadable(tx, context, &page.unreadable)).await;
 
     assert_eq!((counts(&context).failed, status(&context)), (1, BroadcastStatus::Sent));
+}
+
+// The team is only in the queue row, so that the email was not counted.
+#[tokio::test]
+async fn an_email_whose_row_and_queue_row_are_corrupt_counts_as_failed() {
+    for is_attempted in [false, true] {
+        let (_directory, context) = Context::temporary();
+        let queued = queue(&context, 2).await;
+        let mut key = queued[0].0;
+        if is_attempted {
+            key = retried(&context, key).await;
+        }
+        write(&context, move |tx, _| {
+            teams::put(tx, &teams::Team { id: TEAM, name: "one".into(), created_ms: 0 })?;
+            tx.put_encoded(&DUE, &key.parts(), &Encoded::unreadable())?;
+            tx.put_encoded(&BROADCAST_EMAILS, &(TEAM, key.email), &Encoded::unreadable())
+        })
+        .await;
+
+        let page = context.read(|tx| scan_lanes(tx, None, 10));
+        assert_eq!(page.unreadable, [key]);
+        write(&context, move |tx, context| remove_unreadable(tx, context, &page.unreadable)).await;
+
+        let counts = counts(&context);
+        assert_eq!((counts.failed, counts.queued, counts.sent), (1, 1, 0), "attempted: {is_attempted}");
+        assert_eq!(counts.attempted, u64::from(is_attempted));
+        let teams: Vec<TeamId> = context.rows(&SET_ASIDE_ROWS).into_iter().map(|((team, _), _)| team).collect();
+        assert_eq!(teams, [TEAM]);
+        assert_eq!(status(&context), BroadcastStatus::Queued);
+        assert_eq!(claimed(&context, &[queued[1].0]).await, 1);
+        assert_eq!(status(&context), BroadcastStatus::Sent);
+    }
 }
 
 #[tokio::test]
