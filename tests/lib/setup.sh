@@ -206,10 +206,13 @@ find_fake_clock() {
 
 # cargo_clippy ARGUMENT...: runs cargo with clippy as the compiler of this package. A warning is an error. `cargo clippy`
 # would check every dependency once more, because it cannot use the dependencies that the tests have built. Every stage
-# builds with it, so that no stage builds the package a second time: each one adds clippy if it is not installed.
+# builds with it, so that no stage builds the package a second time: each one adds clippy if it is not installed. In CI,
+# tests/lib/rustc selects the compiler.
 cargo_clippy() {
+    local compiler=${CI:+$ROOT/tests/lib/rustc}
     rust_component clippy clippy
-    RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ "$CARGO" "$@"
+    RUSTC_WORKSPACE_WRAPPER=${compiler:-clippy-driver} \
+        CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ "$CARGO" "$@"
 }
 
 # build_server [PROFILE]: builds the binary under test, unless RINGMAIL_BIN is set. If INSTALL_ONLY is set, exits instead:
