@@ -270,7 +270,7 @@ fn drop_group(tx: &WriteTx<'_>, context: &Context, key: DueKey) -> Result<bool, 
     tx.delete(&DUE, &key.parts())?;
     let team: TeamId = due.team;
     let Some(mut row) = emails::find_valid_row(tx, team, key.email)? else {
-        forget_corrupt(tx, key, &due, context.now_ms())?;
+        forget_corrupt(tx, key, team, context.now_ms())?;
         return Ok(true);
     };
     let mut recorder = emails::EventRecorder::new(team, key.email);

@@ -89,7 +89,7 @@ pub(super) fn take_row(tx: &WriteTx<'_>, context: &Context, key: DueKey) -> Resu
     };
     set_aside(tx, context, team, key.email, (&DUE, &key.parts()), bytes)?;
     if let (None, Some(team)) = (&rebuilt, team) {
-        forget_corrupt(tx, key, &DueRow::of_broadcast(team), context.now_ms())?;
+        forget_corrupt(tx, key, team, context.now_ms())?;
     }
     Ok(rebuilt)
 }
@@ -117,14 +117,14 @@ pub(super) fn drop_unreadable(
     due: &DueRow,
 ) -> Result<(), StoreError> {
     set_aside_with_email(tx, context, due.team, key.email, (&DUE, &key.parts()), due)?;
-    forget_corrupt(tx, key, due, context.now_ms())
+    forget_corrupt(tx, key, due.team, context.now_ms())
 }
 
 /// Counts the email of a group that has left the queue, if it is of a broadcast and its row is corrupt.
 pub(in crate::delivery) fn forget_corrupt(
     tx: &WriteTx<'_>,
     key: DueKey,
-    due: &DueRow,
+    team: TeamId,
     now_ms: TimestampMs,
 ) -> Result<(), StoreError> {
     if key.lane.class == Class::Transactional {
@@ -132,5 +132,5 @@ pub(in crate::delivery) fn forget_corrupt(
     }
     // The claim recorded the event with the count, also if its attempt did not count or never began.
     let was_attempted = events::was_sent(tx, key.email)?;
-    emails::count_corrupt(tx, due.team, key.lane.stream.cast(), key.email, was_attempted, now_ms)
+    emails::count_corrupt(tx, team, key.lane.stream.cast(), key.email, was_attempted, now_ms)
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::super::*;
+use super::unreadable::remove;
 use super::{ADA, TEAM, put_due};
 use crate::base::address::EmailAddress;
 use crate::base::id::{BroadcastId, ContactId, TopicId};
@@ -16,7 +17,6 @@ use crate::delivery::rows::Class;
 use crate::delivery::{QueueNotifier, QueueSelector};
 use crate::emails::{NewBroadcastEmail, QueueDestination};
 use crate::events::ChangeSource;
-use crate::store::Encoded;
 use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::{BROADCAST_COUNTS, BROADCAST_EMAILS, CONTACTS, SET_ASIDE_ROWS, TOPIC_CHOICES, TOPICS};
 use crate::topics::{Subscription, TopicRow};
@@ -221,8 +221,7 @@ async fn an_email_whose_row_is_corrupt_counts_as_failed() {
         if is_claimed {
             key = retried(&context, key).await;
         }
-        write(&context, move |tx, _| tx.put_encoded(&BROADCAST_EMAILS, &(TEAM, key.email), &Encoded::unreadable()))
-            .await;
+        context.corrupt(&BROADCAST_EMAILS, (TEAM, key.email)).await;
 
         if is_claimed {
             // The operator drops a group, whatever its email is.
@@ -243,11 +242,11 @@ async fn an_email_whose_row_is_corrupt_counts_as_failed() {
 async fn a_broadcast_ends_although_the_email_of_its_only_group_is_corrupt() {
     let (_directory, context) = Context::temporary();
     let key = queue(&context, 1).await[0].0;
-    write(&context, move |tx, _| tx.put_encoded(&BROADCAST_EMAILS, &(TEAM, key.email), &Encoded::unreadable())).await;
+    context.corrupt(&BROADCAST_EMAILS, (TEAM, key.email)).await;
 
     let page = context.read(|tx| scan_lanes(tx, None, 10));
     assert_eq!(page, LanePage { lanes: Vec::new(), unreadable: vec![key], is_end: true });
-    write(&context, move |tx, context| remove_unreadable(tx, context, &page.unreadable)).await;
+    remove(&context, &page.unreadable).await;
 
     assert_eq!((counts(&context).failed, status(&context)), (1, BroadcastStatus::Sent));
 }
@@ -255,27 +254,24 @@ async fn a_broadcast_ends_although_the_email_of_its_only_group_is_corrupt() {
 // The team is only in the queue row, so that the email was not counted.
 #[tokio::test]
 async fn an_email_whose_row_and_queue_row_are_corrupt_counts_as_failed() {
-    for is_attempted in [false, true] {
+    for is_claimed in [false, true] {
         let (_directory, context) = Context::temporary();
         let queued = queue(&context, 2).await;
         let mut key = queued[0].0;
-        if is_attempted {
+        if is_claimed {
             key = retried(&context, key).await;
         }
-        write(&context, move |tx, _| {
-            teams::put(tx, &teams::Team { id: TEAM, name: "one".into(), created_ms: 0 })?;
-            tx.put_encoded(&DUE, &key.parts(), &Encoded::unreadable())?;
-            tx.put_encoded(&BROADCAST_EMAILS, &(TEAM, key.email), &Encoded::unreadable())
-        })
-        .await;
+        context.commit(|tx| teams::put(tx, &teams::Team { id: TEAM, name: "one".into(), created_ms: 0 })).await;
+        context.corrupt(&DUE, key.parts()).await;
+        context.corrupt(&BROADCAST_EMAILS, (TEAM, key.email)).await;
 
         let page = context.read(|tx| scan_lanes(tx, None, 10));
         assert_eq!(page.unreadable, [key]);
-        write(&context, move |tx, context| remove_unreadable(tx, context, &page.unreadable)).await;
+        remove(&context, &page.unreadable).await;
 
         let counts = counts(&context);
-        assert_eq!((counts.failed, counts.queued, counts.sent), (1, 1, 0), "attempted: {is_attempted}");
-        assert_eq!(counts.attempted, u64::from(is_attempted));
+        assert_eq!((counts.failed, counts.queued, counts.sent), (1, 1, 0), "attempted: {is_claimed}");
+        assert_eq!(counts.attempted, u64::from(is_claimed));
         let teams: Vec<TeamId> = context.rows(&SET_ASIDE_ROWS).into_iter().map(|((team, _), _)| team).collect();
         assert_eq!(teams, [TEAM]);
         assert_eq!(status(&context), BroadcastStatus::Queued);

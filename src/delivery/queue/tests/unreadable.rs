@@ -2,9 +2,9 @@
 
 use super::super::lanes::UNREADABLE_MAX;
 use super::super::*;
+use super::broadcasts::write;
 use super::{ADA, TEAM, claimed, put_due};
 use crate::delivery::rows::Class;
-use crate::store::Encoded;
 use crate::tables::{EMAILS, SET_ASIDE_ROWS};
 
 /// Returns the key of a group without an email.
@@ -15,16 +15,14 @@ fn orphan(due_ms: TimestampMs, group: u16) -> DueKey {
 
 /// Stores corrupt queue rows.
 async fn put_corrupt(context: &Context, keys: &[DueKey]) {
-    let keys = keys.to_vec();
-    let put = move |tx: &WriteTx<'_>| {
-        keys.iter().try_for_each(|key| tx.put_encoded(&DUE, &key.parts(), &Encoded::unreadable()))
-    };
-    context.commit(put).await;
+    for key in keys {
+        context.corrupt(&DUE, key.parts()).await;
+    }
 }
 
-async fn remove(context: &Context, keys: &[DueKey]) {
-    let (removing, keys) = (context.clone(), keys.to_vec());
-    context.commit(move |tx| remove_unreadable(tx, &removing, &keys)).await;
+pub(super) async fn remove(context: &Context, keys: &[DueKey]) {
+    let keys = keys.to_vec();
+    write(context, move |tx, context| remove_unreadable(tx, context, &keys)).await;
 }
 
 #[tokio::test]
