@@ -11,9 +11,8 @@ const axe = await readFile(modules.resolve('axe-core/axe.min.js'), 'utf8');
 export function launch() {
   return chromium.launch({
     executablePath: process.env.CHROMIUM,
-    // The sandbox of Chromium does not start as root, the default user of containers. The checks take 6 % less CPU time
-    // without a process for the GPU.
-    args: ['--host-resolver-rules=MAP ringmail.test 127.0.0.1, MAP *.ringmail.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1', '--no-sandbox', '--in-process-gpu'],
+    // The sandbox of Chromium does not start as root, the default user of containers.
+    args: ['--host-resolver-rules=MAP ringmail.test 127.0.0.1, MAP *.ringmail.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1', '--no-sandbox'],
   });
 }
 
