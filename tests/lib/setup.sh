@@ -14,6 +14,10 @@ export CARGO_TARGET_DIR=$TARGET
 [ -t 1 ] || export CARGO_TERM_COLOR=never NO_COLOR=1
 # CI compiles everything once, so that data for the next compilation and line numbers only take time.
 [ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
+# The allocator of the compiler uses large pages and keeps freed memory: a check of the whole package takes 63 s instead of
+# 79 s, and the largest compilation needs 5.8 GB instead of 5.1 GB. A compilation with data of the last one gets 1 s slower.
+# The server does not read this variable.
+[ -z "${CI:-}" ] || export MALLOC_CONF=thp:always,dirty_decay_ms:-1
 
 SKIPPED=77 # Exit status of a suite that is skipped completely.
 
