@@ -4,6 +4,7 @@
 //! - `error_responses.rs` joins the errors of each status;
 //! - `examples.rs` adds examples;
 //! - `fixed.rs` adds the value of fields that have only one;
+//! - `names.rs` names the schemas and operations;
 //! - `shorten.rs` shortens schemas;
 //! - `document.rs` orders the sections.
 
@@ -11,13 +12,14 @@ mod document;
 mod error_responses;
 mod examples;
 mod fixed;
+mod names;
 mod shorten;
 
 use std::sync::{Arc, Once};
 
 use salvo::http::header::CONTENT_TYPE;
 use salvo::http::{HeaderValue, Method};
-use salvo::oapi::naming::{self, FlexNamer};
+use salvo::oapi::naming;
 use salvo::oapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use salvo::oapi::{
     Components, Content, EndpointOutRegister, Info, License, Object, OpenApi, Operation, PathItemType, RefOr,
@@ -26,6 +28,7 @@ use salvo::oapi::{
 use salvo::{Depot, Request, Response, Router, Writer, async_trait};
 
 pub(crate) use self::document::OpenApiDocument;
+use self::names::ShortNames;
 use super::auth;
 use super::compression::StaticText;
 use super::declared_errors::declare;
@@ -53,8 +56,7 @@ pub(crate) fn describe(router: &Router) -> OpenApi {
     let info = Info::new("Ringmail", API_VERSION).description(about).license(License::new("Apache-2.0"));
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer).description("An API key: `rm_…`."));
     static NAMES: Once = Once::new();
-    // The names of generic types contain angle brackets, which are invalid in names of components.
-    NAMES.call_once(|| naming::set_namer(FlexNamer::new().short_mode(true).generic_delimiter("Of", "")));
+    NAMES.call_once(|| naming::set_namer(ShortNames));
     let mut document = OpenApi::with_info(info).add_security_scheme("bearer", bearer).merge_router(router);
     let bearer = SecurityRequirement::new("bearer", Vec::<String>::new());
     for (path, item) in document.paths.iter_mut() {
