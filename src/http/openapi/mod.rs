@@ -61,7 +61,6 @@ pub(crate) fn describe(router: &Router) -> OpenApi {
     let bearer = SecurityRequirement::new("bearer", Vec::<String>::new());
     for (path, item) in document.paths.iter_mut() {
         for (kind, operation) in &mut item.operations.0 {
-            operation.operation_id = operation.operation_id.take().map(|path| short_name(&path));
             if operation.securities.as_ref().is_none_or(Vec::is_empty) {
                 operation.securities = Some(vec![bearer.clone()]);
             }
@@ -83,11 +82,6 @@ fn method(kind: &PathItemType) -> Method {
         PathItemType::Delete => Method::DELETE,
         _ => Method::OPTIONS,
     }
-}
-
-/// Returns the name of a handler without its modules, such as `send_email`.
-fn short_name(path: &str) -> String {
-    path.rsplit(['.', ':']).next().unwrap_or(path).to_owned()
 }
 
 /// Response with the OpenAPI document.
