@@ -1,6 +1,6 @@
 //! The dispatcher: finds lanes with due groups, looks up the servers of their destinations, and starts workers.
 //!
-//! It holds no groups. A worker claims the first due groups of a lane from the table. If a notification is lost, the
+//! It holds no groups. A worker claims the first due groups of some lanes from the table. If a notification is lost, the
 //! next scan finds the lane.
 
 use std::collections::HashMap;

@@ -47,7 +47,7 @@ impl LeaseTracker {
     }
 
     /// Records the leases that a worker has claimed.
-    pub(super) fn record(&self, worker: u64, claimed: &[Arc<Claimed>]) {
+    pub(super) fn record<'a>(&self, worker: u64, claimed: impl IntoIterator<Item = &'a Arc<Claimed>>) {
         let mut leases = self.lock();
         for group in claimed {
             leases.by_key.insert(lease_key(group), (Holder::Worker(worker), Arc::clone(group)));

@@ -2,7 +2,7 @@
 //!
 //! Data flow: the queue table has a lane for each destination, class and stream. The dispatcher finds the lanes with due
 //! recipient groups, looks up the servers of each destination and starts workers for their site. A worker leases the
-//! first groups of a lane, composes and signs each message, sends it over an SMTP session and settles the group.
+//! first groups of some lanes, composes and signs their messages, sends them over an SMTP session and settles the groups.
 //!
 //! Files, in reading order:
 //!

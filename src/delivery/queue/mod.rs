@@ -36,6 +36,8 @@ pub(super) use holds::{
 };
 pub(super) use key::destination_hash;
 pub(crate) use key::{DestinationHash, Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey};
+#[cfg(test)]
+pub(super) use lanes::READY_COUNTED_MAX;
 pub(crate) use lanes::has_groups_of;
 pub(super) use lanes::{LanePage, LaneRest, read_head, read_lanes, read_rows, scan_lanes};
 pub(crate) use selector::HoldKey;

@@ -233,11 +233,19 @@ pub(super) struct Taken {
     changes: u64,
 }
 
+/// A lane of a claim, with the maximum number of its groups.
+#[derive(Clone, Debug)]
+pub(super) struct TakenLane {
+    pub(super) taken: Taken,
+    pub(super) servers: Arc<Servers>,
+    pub(super) groups_max: usize,
+}
+
 /// Next action of a session.
 #[derive(Debug)]
 pub(super) enum Take {
-    /// Claim and deliver groups of this lane.
-    Groups { taken: Taken, servers: Arc<Servers>, groups_max: usize },
+    /// Claim and deliver groups of this lane, and of further ones ([`Schedule::take_further`]) up to `part` groups.
+    Groups { first: TakenLane, part: usize },
     /// Wait for one of the two notifications, or until the site has tokens. Without the time, it has no due group.
     Wait { work: Arc<Notify>, evict: Arc<Notify>, tokens_in: Option<Duration> },
     /// Reconnect: the next groups have other servers than the session.

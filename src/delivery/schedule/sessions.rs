@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::shares::{KINDS, SiteKind, Turn};
 use super::site::{SiteState, TAKE_MAX};
-use super::{Idle, Now, Place, Route, Schedule, Slot, Take, Taken, Timer};
+use super::{Idle, Now, Place, Route, Schedule, Slot, Take, Taken, TakenLane, Timer};
 use crate::delivery::queue::LaneKey;
 use crate::delivery::rates::SESSION_MESSAGES_MAX;
 use crate::delivery::rows::SiteRow;
@@ -140,6 +140,28 @@ impl Schedule {
         }
     }
 
+    /// Adds lanes to the first one of a claim, until the session has its part of the groups of the site. Many lanes have a
+    /// single group, and one claim of several groups costs less. `fits` is that of [`Self::take`]. A site with a warm-up plan
+    /// has a part for each lane.
+    pub(in crate::delivery) fn take_further(
+        &mut self,
+        slot: &mut Slot,
+        now: Now,
+        fits: impl Fn(&Servers) -> bool,
+        part: usize,
+        lanes: &mut Vec<TakenLane>,
+    ) {
+        loop {
+            let taken: usize = lanes.iter().map(|lane| lane.groups_max).sum();
+            let left = u32::try_from(part.saturating_sub(taken)).unwrap_or(u32::MAX);
+            if left == 0 {
+                return;
+            }
+            let Take::Groups { first: next, .. } = self.take(slot, now, Some(left), &fits) else { return };
+            lanes.push(next);
+        }
+    }
+
     /// Adds a lane to those of its site that wait for a session.
     pub(super) fn push_lane(&mut self, site: &str, key: LaneKey) {
         if let (Some(lane), Some(site)) = (self.lanes.get(&key), self.sites.get_mut(site)) {
@@ -185,11 +207,12 @@ impl Schedule {
         // A fair part of the groups of the site for each of its sessions. Groups that wait for the next day of a
         // warm-up plan are no work for the other sessions.
         let shared = if site.is_warming_up() { lane.ready } else { site.ready };
-        let part = shared.div_ceil(site.sessions.max(1)).min(lane.ready);
+        let part = shared.div_ceil(site.sessions.max(1));
         let is_test = is_probe || site.throttle.is_after_failure();
         let left = usize::try_from(left.unwrap_or(site.limits.session_messages_max)).unwrap_or(TAKE_MAX);
         let allowed = site.allowed(key.class, now).min(left).clamp(1, TAKE_MAX);
-        let groups_max = if is_test || is_slowed { 1 } else { part.clamp(1, allowed) };
+        let part = if is_test || is_slowed { 1 } else { part.clamp(1, allowed) };
+        let groups_max = part.min(lane.ready).max(1);
         site.take_messages(groups_max, now);
         slot.taken_ms = now.elapsed_ms;
         site.charge(lane.team, key, groups_max);
@@ -204,7 +227,8 @@ impl Schedule {
             site.ready = site.ready.saturating_sub(lane.ready);
             lane.place = Place::Taken;
         }
-        Take::Groups { taken: Taken { lane: key, changes: lane.changes }, servers, groups_max }
+        let taken = Taken { lane: key, changes: lane.changes };
+        Take::Groups { first: TakenLane { taken, servers, groups_max }, part }
     }
 
     /// Releases the reservation of a session.

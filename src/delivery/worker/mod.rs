@@ -6,8 +6,9 @@
 //! commits, the next start sends the message again, marked as a possible duplicate. A kill therefore repeats at most one
 //! message of each session.
 //!
-//! `opening.rs` opens sessions, and `last_outcome.rs` stores outcomes.
+//! `claiming.rs` leases groups, `opening.rs` opens sessions, and `last_outcome.rs` stores outcomes.
 
+mod claiming;
 mod last_outcome;
 mod opening;
 
@@ -19,6 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{Instrument as _, error};
 
+use self::claiming::LeasedGroup;
 use self::last_outcome::{COMMIT_WAIT_MAX, LastOutcome};
 use self::opening::SessionOpening;
 use super::engine::Engine;
@@ -26,9 +28,9 @@ use super::message::compose_failure;
 use super::outcome::{
     Deferral, RecipientDisposition, SiteHealth, TransactionContext, authentication_refusal, read_transaction, summary,
 };
-use super::queue::{Claimed, LaneClaim, claim_lane};
+use super::queue::Claimed;
 use super::rows::{AttemptTlsRow, SiteRow, SmtpAttemptRow, WarmUpRow};
-use super::schedule::{Idle, Slot, Take, Taken};
+use super::schedule::{Idle, Slot, Take};
 use super::session::SiteSession;
 use super::settle::Settlement;
 use super::site_refusal::{SiteRefusal, without_addresses};
@@ -37,7 +39,6 @@ use super::transport::Servers;
 use crate::base::sync;
 use crate::domains::DomainRefusal;
 use crate::mime::AddressForm;
-use crate::store::{StoreError, WriteTx};
 
 /// Maximum time that an open session waits for more groups of its site.
 const IDLE_MAX: Duration = Duration::from_secs(10);
@@ -96,8 +97,10 @@ impl Worker<'_> {
             let fits = |servers: &Servers| self.fits(servers);
             let take = self.engine.schedule().take(&mut sync::lock(self.slot), now, left, fits);
             match take {
-                Take::Groups { taken, servers, groups_max } => {
-                    if self.deliver_lane(&taken, &servers, groups_max).await == Next::End {
+                Take::Groups { first, part } => {
+                    let lanes = self.with_further_lanes(first, part);
+                    let Some(groups) = self.lease(lanes).await else { return };
+                    if self.deliver_groups(groups).await == Next::End {
                         return;
                     }
                 }
@@ -134,42 +137,19 @@ impl Worker<'_> {
         self.open.as_ref().is_none_or(|open| open.is_with(servers))
     }
 
-    /// Leases the first groups of a lane in one transaction and delivers them one after the other.
+    /// Delivers leased groups one after the other.
     ///
     /// Returns the groups that have not begun to the queue if the worker must end or the site refuses a message of
     /// another session. Also does so if the current message takes long.
-    async fn deliver_lane(&mut self, taken: &Taken, servers: &Servers, groups_max: usize) -> Next {
-        let (context, lane, site) = (self.engine.context.clone(), taken.lane, Arc::clone(&sync::lock(self.slot).site));
-        let claiming = move |tx: &WriteTx<'_>| claim_lane(tx, &context, lane, Some(&site), groups_max);
-        let claimed: Vec<Arc<Claimed>> = match self.engine.context.store.write_bulk::<_, StoreError>(claiming).await {
-            Ok(LaneClaim { groups, rest, pace }) => {
-                let claimed: Vec<_> = groups.into_iter().map(Arc::new).collect();
-                // First, so that a later panic leaves no lease without a record.
-                self.engine.leases.record(self.number, &claimed);
-                self.engine.claimed(taken, rest, pace);
-                claimed
-            }
-            Err(error) => {
-                // The store logs the failure of its disk once.
-                if !error.is_outage() {
-                    error!(%error, "could not lease deliveries: {error}");
-                }
-                self.engine.schedule().claim_failed(taken, self.engine.now());
-                self.unsent(groups_max);
-                return Next::End;
-            }
-        };
-        self.unsent(groups_max.saturating_sub(claimed.len()));
-        // The lane may have groups for a further session.
-        self.engine.notifier.wake();
+    async fn deliver_groups(&mut self, groups: Vec<LeasedGroup>) -> Next {
         let (engine, slot) = (self.engine, self.slot);
-        let mut remaining = claimed.into_iter();
-        while let Some(group) = remaining.next() {
+        let mut remaining = groups.into_iter();
+        while let Some(LeasedGroup { claimed, servers }) = remaining.next() {
             let next = if engine.is_stopping() || !engine.schedule().may_send(&sync::lock(slot), engine.now()) {
-                release(engine, slot, group).await;
+                release(engine, slot, claimed).await;
                 Next::End
             } else {
-                let mut delivery = pin!(self.deliver(group, servers));
+                let mut delivery = pin!(self.deliver(claimed, &servers));
                 tokio::select! {
                     next = &mut delivery => next,
                     () = tokio::time::sleep(RELEASE_AFTER) => {
@@ -177,7 +157,7 @@ impl Worker<'_> {
                         let behind: Vec<_> = remaining.by_ref().collect();
                         let releasing = async {
                             for group in behind {
-                                release(engine, slot, group).await;
+                                release(engine, slot, group.claimed).await;
                             }
                             engine.notifier.wake();
                         };
@@ -190,7 +170,7 @@ impl Worker<'_> {
             };
             if next == Next::End {
                 for group in remaining {
-                    release(engine, slot, group).await;
+                    release(engine, slot, group.claimed).await;
                 }
                 return Next::End;
             }

@@ -2,6 +2,7 @@ mod holds;
 mod hosts;
 mod lookups;
 mod overflow;
+mod parts;
 mod rates;
 mod simulation;
 mod slowed;
@@ -12,7 +13,7 @@ use super::lanes::CLAIM_FAILED_MS;
 use super::sessions::SLICE_MS;
 use super::*;
 use crate::base::id::Id;
-use crate::delivery::queue::{Due, DueKey, LaneRest};
+use crate::delivery::queue::{Due, DueKey, LaneRest, READY_COUNTED_MAX};
 use crate::delivery::rates::SiteLimits;
 use crate::delivery::rows::Class;
 use crate::delivery::simulated;
@@ -93,7 +94,7 @@ fn started(mut schedule: Schedule, dues: &[Due]) -> (Schedule, Vec<Slot>) {
 /// Takes the next lane of a session, whatever its servers are.
 fn taken(schedule: &mut Schedule, slot: &mut Slot, now: Now) -> Option<(Taken, usize)> {
     match schedule.take(slot, now, Some(100), |_| true) {
-        Take::Groups { taken, groups_max, .. } => Some((taken, groups_max)),
+        Take::Groups { first, .. } => Some((first.taken, first.groups_max)),
         Take::Wait { .. } | Take::OtherServers | Take::End => None,
     }
 }
@@ -235,24 +236,6 @@ fn a_team_with_many_groups_for_a_site_does_not_delay_another_team() {
         (0..2).map(|_| taken(&mut schedule, &mut slots[0], at(1)).unwrap().0.lane.stream.as_bytes()[0]).collect();
 
     assert!(next.contains(&2), "{next:?}");
-}
-
-#[test]
-fn a_session_takes_its_part_of_the_groups_of_its_site_from_one_lane() {
-    for (lanes, groups, expected) in [(1, 8, 2), (10, 6, 6), (10, 20, 8), (10, 1, 1)] {
-        let mut schedule = Schedule::new(schedule().limits, RouteTable::single(true));
-        for lane in 0..lanes {
-            for _ in 0..groups {
-                schedule.queued(&due(&format!("d{lane}.example")), at(0));
-            }
-        }
-        route(&mut schedule, at(0), |_| Some(smarthost()));
-        let mut slots = schedule.reserve_sessions(at(0));
-
-        let (_, groups_max) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
-
-        assert_eq!((slots.len(), groups_max), (4, expected), "{lanes} lanes of {groups} groups");
-    }
 }
 
 #[test]

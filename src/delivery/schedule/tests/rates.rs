@@ -370,7 +370,7 @@ fn a_session_takes_no_more_groups_than_its_connection_can_carry() {
     let numbers: Vec<usize> = [Some(3), Some(100), None]
         .into_iter()
         .map(|left| match schedule.take(&mut slots[0], at(0), left, |_| true) {
-            Take::Groups { groups_max, .. } => groups_max,
+            Take::Groups { first, .. } => first.groups_max,
             other => panic!("{other:?}"),
         })
         .collect();

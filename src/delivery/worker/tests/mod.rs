@@ -1,5 +1,7 @@
 //! Workers with scripted servers, while the disk is full or works. In `times.rs`, the clock of the runtime is paused.
+//! `claiming.rs` has claims of several lanes.
 
+mod claiming;
 mod times;
 
 use std::net::SocketAddr;
@@ -26,7 +28,7 @@ use crate::domains::tests::add_verified;
 use crate::emails::{EmailContent, RecipientKind, put_content};
 use crate::notices::Notice;
 use crate::store::tests::disk::Disk;
-use crate::store::{Blob, NEXT, Order, Reads as _, Table, name_hash};
+use crate::store::{Blob, NEXT, Order, Reads as _, StoreError, Table, WriteTx, name_hash};
 use crate::tables::{ATTEMPTS, EMAILS, LEASES, NOTICES, WARM_UP};
 
 /// The stored bytes of attempts.
@@ -62,14 +64,19 @@ fn warming_up(context: &Context) -> StoredSite {
 
 /// Queues an email that can be composed. Returns the domain of its sender.
 async fn queue_email(context: &Context) -> DomainId {
+    queue_text(context, "Hello").await
+}
+
+/// Queues an email with this text. Returns the domain of its sender.
+async fn queue_text(context: &Context, text: &str) -> DomainId {
     let (id, _) = put_due(context, &[(RecipientKind::To, ADA)]).await;
     let domain = add_verified(context, TEAM, "example.net").await;
-    let writing = context.clone();
+    let (writing, text) = (context.clone(), Some(text.to_owned()));
     let put = move |tx: &WriteTx<'_>| {
         let mut row = tx.get(&EMAILS, &(TEAM, id))?.unwrap();
         row.domain = domain;
         tx.put(&EMAILS, &(TEAM, id), &row)?;
-        put_content(tx, &writing, id, &EmailContent { text: Some("Hello".into()), ..EmailContent::default() })
+        put_content(tx, &writing, id, &EmailContent { text: text.clone(), ..EmailContent::default() })
     };
     context.store.write::<_, StoreError>(put).await.unwrap();
     domain

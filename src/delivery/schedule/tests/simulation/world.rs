@@ -41,8 +41,8 @@ pub(super) struct Session {
     /// Whether the session continues after its idle time, because it then has tokens or groups.
     stays_open: bool,
     messages: u32,
-    lane: Option<LaneKey>,
-    pub(super) groups: Vec<Group>,
+    /// Leased groups with their lanes.
+    pub(super) groups: Vec<(LaneKey, Group)>,
     /// Incremented when the planned event of the session is replaced.
     version: u64,
 }
@@ -190,7 +190,6 @@ impl World {
                 is_idle: false,
                 stays_open: false,
                 messages: 0,
-                lane: None,
                 groups: Vec::new(),
                 version: 0,
             };
@@ -247,15 +246,18 @@ impl World {
             let messages_max = self.schedule.session_messages_max(&session.slot);
             let left = session.is_open.then(|| messages_max - session.messages);
             match self.schedule.take(&mut session.slot, now, left, |_| true) {
-                Take::Groups { taken, groups_max, .. } => {
-                    let groups = self.claim(&taken, groups_max);
+                Take::Groups { first, part } => {
+                    let mut lanes = vec![first];
+                    self.schedule.take_further(&mut session.slot, now, |_| true, part, &mut lanes);
+                    let groups_max: usize = lanes.iter().map(|lane| lane.groups_max).sum();
+                    let groups: Vec<_> = lanes.iter().flat_map(|lane| self.claim(lane)).collect();
                     let session = self.sessions.get_mut(&id).unwrap();
                     self.schedule.unsent(&session.slot, groups_max - groups.len());
                     if groups.is_empty() {
                         continue;
                     }
                     let (count, is_open) = (groups.len(), session.is_open);
-                    (session.lane, session.groups) = (Some(taken.lane), groups);
+                    session.groups = groups;
                     if self.is_checked(site) {
                         self.messages.entry(site).or_default().extend(vec![now.elapsed_ms; count]);
                     }
@@ -274,17 +276,18 @@ impl World {
         }
     }
 
-    fn claim(&mut self, taken: &Taken, groups_max: usize) -> Vec<Group> {
+    fn claim(&mut self, TakenLane { taken, groups_max, .. }: &TakenLane) -> Vec<(LaneKey, Group)> {
         let queued = self.table.entry(taken.lane).or_default();
         let now_ms = self.now.wall_ms;
-        let groups: Vec<Group> = queued.iter().copied().take_while(|it| it.due_ms <= now_ms).take(groups_max).collect();
+        let groups: Vec<Group> =
+            queued.iter().copied().take_while(|it| it.due_ms <= now_ms).take(*groups_max).collect();
         for group in &groups {
             queued.remove(group);
         }
-        let ready = queued.iter().take(32).filter(|it| it.due_ms <= now_ms).count();
+        let ready = queued.iter().take(READY_COUNTED_MAX).filter(|it| it.due_ms <= now_ms).count();
         let rest = LaneRest { ready, next_due_ms: queued.first().map(|it| it.due_ms) };
         self.schedule.claimed(taken, rest, self.now);
-        groups
+        groups.into_iter().map(|group| (taken.lane, group)).collect()
     }
 
     fn connect(&mut self, id: usize) {
@@ -341,7 +344,7 @@ impl World {
     fn sent(&mut self, id: usize) {
         let (now, site) = (self.now, self.sessions[&id].site);
         let health = self.health(site);
-        while let Some(group) = self.sessions.get_mut(&id).and_then(|session| {
+        while let Some((lane, group)) = self.sessions.get_mut(&id).and_then(|session| {
             let group = session.groups.first().copied();
             group.inspect(|_| session.messages += 1)
         }) {
@@ -357,7 +360,7 @@ impl World {
             }
             let session = self.sessions.get_mut(&id).unwrap();
             session.groups.remove(0);
-            let stream = session.lane.unwrap().stream.as_bytes()[0];
+            let stream = lane.stream.as_bytes()[0];
             let (accepted_ms, wait_ms) = (group.accepted_ms, now.elapsed_ms - group.accepted_ms);
             let due_ms = group.due_ms - (now.wall_ms - now.elapsed_ms);
             self.delivered.push(Delivered { site, stream, accepted_ms, due_ms, wait_ms });
@@ -375,10 +378,10 @@ impl World {
     /// Returns the groups of a session to the queue: the first one after a delay, the others now.
     fn requeue(&mut self, id: usize, delay_ms: i64) {
         let session = self.sessions.get_mut(&id).unwrap();
-        let (site, lane) = (session.site, session.lane.unwrap());
+        let site = session.site;
         let groups = std::mem::take(&mut session.groups);
         self.schedule.unsent(&session.slot, groups.len());
-        for (number, group) in groups.into_iter().enumerate() {
+        for (number, (lane, group)) in groups.into_iter().enumerate() {
             let delay_ms = if number == 0 { delay_ms } else { 0 };
             self.put(lane, site, Group { due_ms: self.now.wall_ms + delay_ms, ..group });
         }
