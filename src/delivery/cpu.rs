@@ -14,10 +14,10 @@ pub(super) struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Adds a message. `total` is the time of composing and signing it, and `signing` is a part of it.
-    pub(super) fn add(&self, total: Duration, signing: Duration) {
-        self.messages.fetch_add(1, Ordering::Relaxed);
-        self.composing_ns.fetch_add(nanoseconds(total.saturating_sub(signing)), Ordering::Relaxed);
+    /// Adds messages that were composed and signed together.
+    pub(super) fn add(&self, messages: usize, composing: Duration, signing: Duration) {
+        self.messages.fetch_add(messages as u64, Ordering::Relaxed);
+        self.composing_ns.fetch_add(nanoseconds(composing), Ordering::Relaxed);
         self.signing_ns.fetch_add(nanoseconds(signing), Ordering::Relaxed);
     }
 
@@ -42,14 +42,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_signing_is_a_part_of_the_total() {
+    fn the_times_of_all_messages_are_added() {
         let times = CpuTimes::default();
 
-        times.add(Duration::from_micros(300), Duration::from_micros(240));
-        times.add(Duration::from_micros(100), Duration::from_micros(40));
+        times.add(1, Duration::from_micros(60), Duration::from_micros(240));
+        times.add(2, Duration::from_micros(60), Duration::from_micros(40));
 
         let read = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
         let sums = (read(&times.messages), read(&times.composing_ns), read(&times.signing_ns));
-        assert_eq!(sums, (2, 120_000, 280_000));
+        assert_eq!(sums, (3, 120_000, 280_000));
     }
 }

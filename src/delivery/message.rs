@@ -1,7 +1,7 @@
 //! Composition of the message of a recipient group: opens the content, adds tracking, composes MIME and signs with
 //! DKIM. Blocks, so callers run it on the threads for blocking work.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use tracing::error;
 
@@ -11,13 +11,13 @@ use super::queue::Claimed;
 use super::return_path::ReturnPaths;
 use super::smtp::Envelope;
 use crate::base::address::{Mailbox, StoredMailbox};
-use crate::base::clock::{TimestampMs, thread_cpu_time};
+use crate::base::clock::TimestampMs;
 use crate::base::id::EmailId;
 use crate::broadcast_rows::BroadcastContentCache;
 use crate::context::Context;
-use crate::domains::{SenderTracking, SigningKeyCache};
+use crate::domains::{SenderTracking, SigningKeyCache, SigningKeys};
 use crate::emails::{self, EmailContent, EmailRow, RecipientKind, message_id};
-use crate::mime::dkim::{self, DkimParameters};
+use crate::mime::dkim::{self, DkimParameters, SignError, SignRequest};
 use crate::mime::{self, AddressForm, Message, MimeAttachment, MimeMailbox};
 use crate::preferences::{LinkScope, PreferenceLinks, UnsubscribeToken, has_placeholder};
 use crate::store::{ReadTx, StoreError, from_store_error};
@@ -30,8 +30,20 @@ pub(super) struct Composed {
     pub(super) signatures: Vec<u8>,
     /// The other header fields and the body.
     pub(super) message: Vec<u8>,
-    /// CPU time of the signatures.
-    pub(super) signing_cpu: Duration,
+}
+
+/// A composed message before it is signed.
+pub(super) struct Unsigned {
+    envelope: Envelope,
+    pub(super) message: Vec<u8>,
+    domain: Arc<SigningKeys>,
+}
+
+impl Unsigned {
+    fn into_composed(self, signatures: Result<Vec<u8>, SignError>) -> Result<Composed, MessageError> {
+        let signatures = signatures.map_err(|error| invalid(&error))?;
+        Ok(Composed { envelope: self.envelope, signatures, message: self.message })
+    }
 }
 
 /// Reason why a message cannot be composed. Permanent, except for `Store`.
@@ -66,7 +78,7 @@ pub(super) fn compose_failure(email: EmailId, error: MessageError) -> RecipientD
     }
 }
 
-/// Composes and signs the message of a claimed group. `address_form` depends on the extensions of the server.
+/// Composes the message of a claimed group. `address_form` depends on the extensions of the server.
 pub(super) fn compose(
     tx: &ReadTx,
     context: &Context,
@@ -75,7 +87,7 @@ pub(super) fn compose(
     (links, contents, tracker): (&PreferenceLinks, &BroadcastContentCache, &Tracker),
     claimed: &Claimed,
     address_form: AddressForm,
-) -> Result<Composed, MessageError> {
+) -> Result<Unsigned, MessageError> {
     let (row, id) = (&claimed.row, claimed.key.email);
     let (content, date_ms) = match &row.broadcast {
         Some(send) => {
@@ -122,17 +134,30 @@ pub(super) fn compose(
         attachments: &attachments,
     };
     let bytes = mime::compose(&message, boundary_seed(claimed)).map_err(|error| invalid(&error))?;
-    let signatures: Vec<DkimParameters<'_>> =
-        domain.keys.iter().map(|(selector, key)| DkimParameters { domain: &domain.domain, selector, key }).collect();
-    let time_s = u64::try_from(context.now_ms() / 1000).unwrap_or(0);
-    let began = thread_cpu_time();
-    let signatures = dkim::sign(&bytes, &signatures, time_s).map_err(|error| invalid(&error))?;
-    let signing_cpu = thread_cpu_time().saturating_sub(began);
     let envelope = Envelope {
         sender: return_paths.address(id, claimed.key.group, &domain.return_path),
         recipients: claimed.addresses(),
     };
-    Ok(Composed { envelope, signatures, message: bytes, signing_cpu })
+    Ok(Unsigned { envelope, message: bytes, domain })
+}
+
+/// Signs composed messages.
+pub(super) fn sign(messages: Vec<Unsigned>, now_ms: TimestampMs) -> Vec<Result<Composed, MessageError>> {
+    let time_s = u64::try_from(now_ms / 1000).unwrap_or(0);
+    let parameters: Vec<Vec<DkimParameters<'_>>> =
+        messages.iter().map(|unsigned| parameters(&unsigned.domain)).collect();
+    let requests: Vec<_> = messages
+        .iter()
+        .zip(&parameters)
+        .map(|(unsigned, signatures)| SignRequest { message: &unsigned.message, signatures, time_s })
+        .collect();
+    let signed = dkim::sign(&requests);
+    drop(parameters);
+    messages.into_iter().zip(signed).map(|(unsigned, signatures)| unsigned.into_composed(signatures)).collect()
+}
+
+fn parameters(domain: &SigningKeys) -> Vec<DkimParameters<'_>> {
+    domain.keys.iter().map(|(selector, key)| DkimParameters { domain: &domain.domain, selector, key }).collect()
 }
 
 /// Returns the content of an email of the API, with the link of the recipient if it has one.

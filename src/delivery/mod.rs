@@ -20,7 +20,8 @@
 //! 9. `leases.rs`: the leases of this node;
 //! 10. `worker/`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session. `host_store.rs`
 //!     stores the pauses of hosts;
-//! 11. `message.rs`, `broadcast_message.rs`, `return_path.rs`: the message and its envelope, with `cpu.rs` (CPU time of composing and signing);
+//! 11. `composing.rs`, `message.rs`, `broadcast_message.rs`, `return_path.rs`: the messages and their envelopes, with
+//!     `cpu.rs` (CPU time of composing and signing);
 //! 12. `smtp/`: the SMTP client and the classification of replies;
 //! 13. `outcome/`: from the results of a transaction to a disposition for each recipient. `site_refusal.rs` finds a reply
 //!     that limits the following mail. `site_store.rs` stores the throttles of sites, and `site_merge.rs` merges them with
@@ -64,6 +65,7 @@ pub mod smtp;
 
 mod broadcast_message;
 mod clock_steps;
+mod composing;
 mod control;
 mod cpu;
 mod dispatcher;

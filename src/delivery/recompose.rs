@@ -57,7 +57,7 @@ impl Engine {
         let key = DueKey { lane, due_ms, email: id, group };
         let _memory = self.reserve_message_memory(&row).await;
         let claimed = Claimed { key, due: DueRow::fresh(team, destination, due_ms), row, recipients };
-        let composed = self.compose(&Arc::new(claimed), AddressForm::Unicode).await?;
+        let composed = self.compose(Arc::new(claimed), AddressForm::Unicode).await?;
         let Composed { signatures, message, .. } = composed;
         let mut bytes = signatures;
         bytes.extend_from_slice(&message);

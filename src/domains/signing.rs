@@ -83,7 +83,7 @@ pub struct SigningKeys {
     pub tracking: SenderTracking,
 }
 
-/// Opens the keys of a domain; `None` if the team has no domain with this id. Costs about as much as a signature.
+/// Opens the keys of a domain; `None` if the team has no domain with this id. Costs about as much as two signatures.
 /// [`SigningKeyCache`] caches the result.
 ///
 /// # Errors
@@ -113,8 +113,8 @@ fn open(keyring: &Keyring, id: DomainId, row: &DomainRow) -> Result<SigningKeys,
 }
 
 /// Cache of opened keys by domain. Every use compares the index row of the domain with the one that was read with the
-/// keys. A deletion, a new key or a new tracking setting therefore takes effect immediately, also if another process
-/// made the change.
+/// keys. A deletion, a new key or a new tracking setting therefore takes effect with the next message that is composed, also if
+/// another process made the change.
 #[derive(Debug)]
 pub struct SigningKeyCache {
     keyring: Keyring,

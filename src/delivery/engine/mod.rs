@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, info, warn};
@@ -17,7 +17,6 @@ use super::dispatcher::Dispatcher;
 use super::figures::{OpeningCounts, SmtpAttemptCounts};
 use super::host_store;
 use super::leases::LeaseTracker;
-use super::message::{self, Composed, MessageError};
 use super::notifier::QueueNotifier;
 use super::problems::Problems;
 use super::queue::{self, Claimed, Due, LanePace, LaneRest};
@@ -29,14 +28,11 @@ use super::routes::Routes;
 use super::schedule::{LANES_MAX, Limits, Now, Schedule, SiteSnapshot, Taken};
 use super::settle::{Settlement, has_lease, settle};
 use super::smtp::{Timeouts, TlsConfigs};
-use crate::base::clock::thread_cpu_time;
 use crate::base::id::{DomainId, TeamId};
-use crate::base::{blocking, sync};
+use crate::base::sync;
 use crate::broadcast_rows::BroadcastContentCache;
 use crate::context::Context;
 use crate::domains::{DomainRefusal, SigningKeyCache};
-use crate::emails::EmailRow;
-use crate::mime::AddressForm;
 use crate::preferences::PreferenceLinks;
 use crate::store::{Space, StoreError, WriteTx};
 use crate::tracking::Tracker;
@@ -94,7 +90,7 @@ pub struct Engine {
     /// Contents of the broadcasts that are being sent.
     pub(super) contents: BroadcastContentCache,
     /// Adds the tracking of the sender's domain to messages.
-    tracker: Tracker,
+    pub(super) tracker: Tracker,
     pub(super) return_paths: ReturnPaths,
     pub(super) problems: Problems,
     /// Leases of this node, with the holder of each.
@@ -189,37 +185,6 @@ impl Engine {
         }
         self.cpu.log();
         ended
-    }
-
-    /// Composes and signs the message of a claimed group. `form` is the form of non-ASCII recipients.
-    pub(super) async fn compose(
-        self: &Arc<Self>,
-        claimed: &Arc<Claimed>,
-        form: AddressForm,
-    ) -> Result<Composed, MessageError> {
-        let (engine, claimed) = (Arc::clone(self), Arc::clone(claimed));
-        blocking::run(move || {
-            let began = thread_cpu_time();
-            let composed = engine.context.store.read_now(|tx| {
-                let parts = (&engine.settings.links, &engine.contents, &engine.tracker);
-                message::compose(tx, &engine.context, &engine.signing, &engine.return_paths, parts, &claimed, form)
-            })?;
-            engine.cpu.add(thread_cpu_time().saturating_sub(began), composed.signing_cpu);
-            Ok(composed)
-        })
-        .await
-    }
-
-    /// Waits for a share of the memory budget that fits the message of an email. The permit holds
-    /// the share until it is dropped; `None` if the semaphore is closed, which never happens.
-    ///
-    /// The share is 64 KiB and four times the attachments, which are in memory sealed, opened and
-    /// in base64. It is at most the whole budget, so that a larger message does not wait forever.
-    pub(super) async fn reserve_message_memory(&self, row: &EmailRow) -> Option<OwnedSemaphorePermit> {
-        let files: u64 = row.attachments.iter().map(|file| file.size).sum();
-        let kib = usize::try_from(files / 256 + 64).unwrap_or(MESSAGE_MEMORY_KIB).min(MESSAGE_MEMORY_KIB);
-        let kib = u32::try_from(kib).unwrap_or(u32::MAX);
-        Arc::clone(&self.message_memory).acquire_many_owned(kib).await.ok()
     }
 
     /// Stores the result of an attempt on a leased group, and notifies the dispatcher of the groups that returned to the

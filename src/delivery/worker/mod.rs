@@ -6,9 +6,11 @@
 //! commits, the next start sends the message again, marked as a possible duplicate. A kill therefore repeats at most one
 //! message of each session.
 //!
-//! `claiming.rs` leases groups, `opening.rs` opens sessions, and `last_outcome.rs` stores outcomes.
+//! `claiming.rs` leases groups, `opening.rs` opens sessions, `composing.rs` composes messages, and `last_outcome.rs` stores
+//! outcomes.
 
 mod claiming;
+mod composing;
 mod last_outcome;
 mod opening;
 
@@ -21,6 +23,7 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, error};
 
 use self::claiming::LeasedGroup;
+use self::composing::ComposedMessages;
 use self::last_outcome::{COMMIT_WAIT_MAX, LastOutcome};
 use self::opening::SessionOpening;
 use super::engine::Engine;
@@ -144,17 +147,20 @@ impl Worker<'_> {
     async fn deliver_groups(&mut self, groups: Vec<LeasedGroup>) -> Next {
         let (engine, slot) = (self.engine, self.slot);
         let mut remaining = groups.into_iter();
+        let messages = ComposedMessages::default();
         while let Some(LeasedGroup { claimed, servers }) = remaining.next() {
             let next = if engine.is_stopping() || !engine.schedule().may_send(&sync::lock(slot), engine.now()) {
                 release(engine, slot, claimed).await;
                 Next::End
             } else {
-                let mut delivery = pin!(self.deliver(claimed, &servers));
+                messages.set_behind(remaining.as_slice());
+                let mut delivery = pin!(self.deliver(claimed, &servers, &messages));
                 tokio::select! {
                     next = &mut delivery => next,
                     () = tokio::time::sleep(RELEASE_AFTER) => {
                         engine.schedule().set_stuck(&mut sync::lock(slot), true, engine.now());
                         let behind: Vec<_> = remaining.by_ref().collect();
+                        messages.clear();
                         let releasing = async {
                             for group in behind {
                                 release(engine, slot, group.claimed).await;
@@ -179,7 +185,7 @@ impl Worker<'_> {
     }
 
     /// Makes one attempt for a leased group and settles it.
-    async fn deliver(&mut self, claimed: Arc<Claimed>, servers: &Servers) -> Next {
+    async fn deliver(&mut self, claimed: Arc<Claimed>, servers: &Servers, messages: &ComposedMessages) -> Next {
         // RFC 1047: the host may have the message already. It may recognize the copy, and another host cannot.
         let ambiguous = claimed.due.ambiguous_host.as_deref().filter(|host| servers.has(host));
         let reordered = ambiguous.map(|host| servers.starting_with(host));
@@ -198,9 +204,8 @@ impl Worker<'_> {
                 return self.opening_failed(claimed, servers, failed).await;
             }
         }
-        // Bounds the memory of concurrent messages.
-        let _memory = self.engine.reserve_message_memory(&claimed.row).await;
-        let composed = match self.engine.compose(&claimed, self.address_form()).await {
+        let (composed, _memory) = messages.compose(self.engine, &claimed, self.address_form()).await;
+        let composed = match composed {
             Ok(composed) => composed,
             Err(error) => {
                 self.unsent(1);

@@ -1,7 +1,8 @@
 //! DKIM signatures (RFC 6376, RFC 8301, RFC 8463).
 //!
-//! The `domains` module generates and unseals each [`SigningKey`]. [`sign()`] returns the header fields to prepend to a
-//! composed message. It hashes the body once and canonicalizes the signed header fields once, for all keys.
+//! The `domains` module generates and unseals each [`SigningKey`]. [`sign()`] returns the header fields to prepend to
+//! composed messages. It hashes each body once and canonicalizes the signed header fields once, for all keys. The RSA
+//! signatures of several messages are made together.
 //!
 //! Files in reading order:
 //! - `key.rs`: RSA-2048 and Ed25519 keys, and their DNS records;
@@ -20,4 +21,6 @@ mod key;
 mod sign;
 
 pub use key::{Algorithm, KeyError, SigningKey};
-pub use sign::{DkimParameters, SignError, sign};
+/// Maximum number of messages whose RSA signatures are made at once.
+pub use rsa_batch::BATCH;
+pub use sign::{DkimParameters, SignError, SignRequest, sign};

@@ -59,26 +59,44 @@ pub enum SignError {
     Key(KeyError),
 }
 
-impl From<KeyError> for SignError {
-    fn from(error: KeyError) -> Self {
-        Self::Key(error)
-    }
+/// A message and its signatures.
+#[derive(Debug, Clone, Copy)]
+pub struct SignRequest<'a> {
+    pub message: &'a [u8],
+    /// Parameters of each signature, in the order of the fields. The RSA signature should be first, because old verifiers
+    /// check only one signature.
+    pub signatures: &'a [DkimParameters<'a>],
+    pub time_s: u64,
 }
 
-/// Signs a message and returns the `DKIM-Signature` fields to prepend, in the order of `signatures`. The RSA signature
-/// should be first, because old verifiers check only one signature.
+/// Signs messages. Returns the `DKIM-Signature` fields to prepend to each.
 ///
-/// Cost: one scan of the body, and about 0.25 ms for each RSA key. An Ed25519 key takes a twentieth of that.
-pub fn sign(message: &[u8], signatures: &[DkimParameters<'_>], time_s: u64) -> Result<Vec<u8>, SignError> {
-    let (fields, body) = split(message).ok_or(SignError::Malformed)?;
+/// Cost: one scan of each body, and about 0.25 ms for each RSA key, or a third of that with seven other messages. An
+/// Ed25519 key takes a twentieth.
+pub fn sign(requests: &[SignRequest<'_>]) -> Vec<Result<Vec<u8>, SignError>> {
+    let unsigned: Vec<_> = requests.iter().map(unsigned_fields).collect();
+    let digests: Vec<_> = unsigned.iter().flatten().flatten().map(|field| (field.key, field.digest)).collect();
+    let mut values = SigningKey::sign_digests(&digests).into_iter();
+    let signed = |fields: Result<Vec<UnsignedField<'_>>, SignError>| {
+        let fields = fields?;
+        // Takes the values of all fields of the message, also after an error.
+        let values: Vec<_> = values.by_ref().take(fields.len()).collect();
+        let mut out = Vec::with_capacity(fields.len() * 1024);
+        for (field, value) in fields.iter().zip(values) {
+            field.write(&mut out, &value.map_err(SignError::Key)?);
+        }
+        Ok(out)
+    };
+    unsigned.into_iter().map(signed).collect()
+}
+
+/// Returns the fields of a message without their values.
+fn unsigned_fields<'a>(request: &SignRequest<'a>) -> Result<Vec<UnsignedField<'a>>, SignError> {
+    let (fields, body) = split(request.message).ok_or(SignError::Malformed)?;
     let signed_fields = SignedFields::of(&fields)?;
     let body_hash = STANDARD.encode(body_digest(body));
-
-    let mut out = Vec::with_capacity(signatures.len() * 1024);
-    for signature in signatures {
-        write_signature(&mut out, signature, &signed_fields, &body_hash, time_s)?;
-    }
-    Ok(out)
+    let parameters = request.signatures.iter();
+    parameters.map(|one| UnsignedField::new(one, &signed_fields, &body_hash, request.time_s)).collect()
 }
 
 fn body_digest(body: &[u8]) -> Digest {
@@ -122,47 +140,59 @@ impl SignedFields {
     }
 }
 
-fn write_signature(
-    out: &mut Vec<u8>,
-    signature: &DkimParameters<'_>,
-    signed_fields: &SignedFields,
-    body_hash: &str,
-    time_s: u64,
-) -> Result<(), SignError> {
-    let DkimParameters { domain, selector, key } = signature;
-    if !is_dns_name(domain) || !is_dns_name(selector) {
-        return Err(SignError::InvalidName);
+/// A `DKIM-Signature` field without the value of `b=`.
+struct UnsignedField<'a> {
+    field: Vec<u8>,
+    digest: Digest,
+    key: &'a SigningKey,
+}
+
+impl<'a> UnsignedField<'a> {
+    fn new(
+        parameters: &DkimParameters<'a>,
+        signed_fields: &SignedFields,
+        body_hash: &str,
+        time_s: u64,
+    ) -> Result<Self, SignError> {
+        let DkimParameters { domain, selector, key } = parameters;
+        if !is_dns_name(domain) || !is_dns_name(selector) {
+            return Err(SignError::InvalidName);
+        }
+
+        let mut field = Vec::with_capacity(1024);
+        let mut folder = Folder::start(&mut field, "DKIM-Signature");
+        for tag in [
+            "v=1;".to_owned(),
+            format!("a={};", key.algorithm().tag()),
+            "c=relaxed/relaxed;".to_owned(),
+            format!("d={domain};"),
+            format!("s={selector};"),
+            format!("t={time_s};"),
+        ] {
+            folder.word(tag.as_bytes());
+        }
+        folder.word(b"h=");
+        for (index, name) in signed_fields.names.iter().enumerate() {
+            let separator = if index + 1 < signed_fields.names.len() { ':' } else { ';' };
+            folder.piece(format!("{name}{separator}").as_bytes());
+        }
+        folder.word(format!("bh={body_hash};").as_bytes());
+        folder.word(b"b=");
+
+        // RFC 6376 §3.7: the field is hashed with an empty value of b= and without its final CRLF.
+        let digest = signed_digest(signed_fields.context.clone(), &field);
+        Ok(Self { field, digest, key })
     }
 
-    let start = out.len();
-    let mut folder = Folder::start(out, "DKIM-Signature");
-    for tag in [
-        "v=1;".to_owned(),
-        format!("a={};", key.algorithm().tag()),
-        "c=relaxed/relaxed;".to_owned(),
-        format!("d={domain};"),
-        format!("s={selector};"),
-        format!("t={time_s};"),
-    ] {
-        folder.word(tag.as_bytes());
+    /// Appends the field with its value.
+    fn write(&self, out: &mut Vec<u8>, value: &[u8]) {
+        out.extend_from_slice(&self.field);
+        for line in STANDARD.encode(value).as_bytes().chunks(SIGNATURE_LINE_BYTES) {
+            out.extend_from_slice(b"\r\n ");
+            out.extend_from_slice(line);
+        }
+        out.extend_from_slice(b"\r\n");
     }
-    folder.word(b"h=");
-    for (index, name) in signed_fields.names.iter().enumerate() {
-        let separator = if index + 1 < signed_fields.names.len() { ':' } else { ';' };
-        folder.piece(format!("{name}{separator}").as_bytes());
-    }
-    folder.word(format!("bh={body_hash};").as_bytes());
-    folder.word(b"b=");
-
-    // RFC 6376 §3.7: the field is hashed with an empty value of b= and without its final CRLF.
-    let digest = signed_digest(signed_fields.context.clone(), &out[start..]);
-    let value = STANDARD.encode(key.sign_digest(&digest)?);
-    for line in value.as_bytes().chunks(SIGNATURE_LINE_BYTES) {
-        out.extend_from_slice(b"\r\n ");
-        out.extend_from_slice(line);
-    }
-    out.extend_from_slice(b"\r\n");
-    Ok(())
 }
 
 /// Adds the `DKIM-Signature` field itself to the hash of the signed fields.
@@ -210,6 +240,11 @@ mod tests {
         \r\n\
         Joe.\r\n";
 
+    fn sign_one(message: &str, signatures: &[DkimParameters<'_>], time_s: u64) -> Result<Vec<u8>, SignError> {
+        let request = SignRequest { message: message.as_bytes(), signatures, time_s };
+        sign(&[request]).pop().unwrap()
+    }
+
     /// Returns the key of RFC 8463 appendix A.1, parsed from its PKCS#8 form (RFC 8410 §7).
     fn rfc_8463_key() -> SigningKey {
         let seed = STANDARD.decode("nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=").unwrap();
@@ -246,8 +281,7 @@ mod tests {
         let message = "From: a@b.co\r\nTo: c@d.co\r\nFeedback-ID: x\r\nX-Other: y\r\n\r\nbody\r\n";
         let signature = DkimParameters { domain: "b.co", selector: "k1", key: &key };
 
-        let field =
-            String::from_utf8(sign(message.as_bytes(), &[signature, signature], 1_700_000_000).unwrap()).unwrap();
+        let field = String::from_utf8(sign_one(message, &[signature, signature], 1_700_000_000).unwrap()).unwrap();
 
         assert_eq!(field.matches("DKIM-Signature: v=1;").count(), 2);
         assert!(field.lines().all(|line| line.len() <= 76), "{field}");
@@ -267,13 +301,43 @@ mod tests {
     }
 
     #[test]
+    fn each_message_of_a_call_gets_its_own_fields_or_error() {
+        let key = rfc_8463_key();
+        let rsa = SigningKey::generate(Algorithm::RsaSha256).unwrap();
+        let rsa = SigningKey::from_pkcs8(Algorithm::RsaSha256, &rsa.to_pkcs8().unwrap()).unwrap();
+        let one = |key| DkimParameters { domain: "b.co", selector: "k1", key };
+        let (both, alone, none, invalid) =
+            ([one(&rsa), one(&key)], [one(&rsa)], [], [DkimParameters { selector: "", ..one(&key) }]);
+        let request =
+            |message: &'static str, signatures| SignRequest { message: message.as_bytes(), signatures, time_s: 5 };
+        let requests = [
+            request("From: a@b.co\r\n\r\n1", &both[..]),
+            request("To: a@b.co\r\n\r\n", &both),
+            request("From: a@b.co\r\n\r\n2", &none),
+            request("From: a@b.co\r\n\r\n3", &alone),
+            request("From: a@b.co\r\n\r\n4", &invalid),
+            request("From: a@b.co\r\n\r\n5", &both),
+        ];
+
+        let together = sign(&requests);
+
+        let each: Vec<_> = requests.iter().map(|request| sign(&[*request]).remove(0)).collect();
+        assert_eq!(together, each);
+        let fields = together
+            .iter()
+            .map(|fields| fields.as_ref().map(|fields| fields.windows(3).filter(|at| at == b" b=").count()));
+        let expected = [Ok(2), Err(&SignError::NoFrom), Ok(0), Ok(1), Err(&SignError::InvalidName), Ok(2)];
+        assert_eq!(fields.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
     fn a_name_cannot_add_a_tag() {
         let key = rfc_8463_key();
         for (domain, selector) in
             [("b.co; l=0", "k1"), ("b.co", "k1\r\nX: y"), ("", "k1"), ("b.co", ""), ("b..co", "k1")]
         {
             assert_eq!(
-                sign(b"From: a@b.co\r\n\r\n", &[DkimParameters { domain, selector, key: &key }], 0),
+                sign_one("From: a@b.co\r\n\r\n", &[DkimParameters { domain, selector, key: &key }], 0),
                 Err(SignError::InvalidName),
                 "{domain:?} {selector:?}"
             );
@@ -289,7 +353,7 @@ mod tests {
             ("", SignError::NoFrom),
             ("From: a@b.co\r\nbroken\r\n\r\n", SignError::Malformed),
         ] {
-            assert_eq!(sign(message.as_bytes(), &[signature], 0), Err(expected), "{message:?}");
+            assert_eq!(sign_one(message, &[signature], 0), Err(expected), "{message:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ use mail_auth::{AuthenticatedMessage, DkimResult, MessageAuthenticator, Paramete
 use proptest::prelude::*;
 
 use super::samples::{DATE_MS, DOMAIN, samples};
-use crate::mime::dkim::{Algorithm, DkimParameters, SigningKey, sign};
+use crate::mime::dkim::{Algorithm, DkimParameters, SignRequest, SigningKey, sign};
 use crate::mime::{AddressForm, Message, MimeMailbox, compose};
 
 const TIME_S: u64 = DATE_MS.unsigned_abs() / 1000;
@@ -43,10 +43,14 @@ impl Domain {
             DkimParameters { domain: DOMAIN, selector: "r1", key: &self.rsa },
             DkimParameters { domain: DOMAIN, selector: "e1", key: &self.ed25519 },
         ];
-        let mut signed = sign(message, &signatures, TIME_S).unwrap();
-        signed.extend_from_slice(message);
-        signed
+        signed(message, &signatures)
     }
+}
+
+fn signed(message: &[u8], signatures: &[DkimParameters<'_>]) -> Vec<u8> {
+    let mut signed = sign(&[SignRequest { message, signatures, time_s: TIME_S }]).pop().unwrap().unwrap();
+    signed.extend_from_slice(message);
+    signed
 }
 
 /// Cache of DNS records for the verifier, so that it sends no queries.
@@ -171,8 +175,7 @@ proptest! {
         )
         .unwrap();
         let signature = DkimParameters { domain: DOMAIN, selector: "e1", key: &key };
-        let mut signed = sign(&message, &[signature], TIME_S).unwrap();
-        signed.extend_from_slice(&message);
+        let signed = signed(&message, &[signature]);
         prop_assert_eq!(verdicts(&records, &signed), [DkimResult::Pass]);
     }
 }

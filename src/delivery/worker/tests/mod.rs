@@ -1,7 +1,8 @@
 //! Workers with scripted servers, while the disk is full or works. In `times.rs`, the clock of the runtime is paused.
-//! `claiming.rs` has claims of several lanes.
+//! `claiming.rs` has claims of several lanes, and `composing.rs` messages that are composed before their turn.
 
 mod claiming;
+mod composing;
 mod times;
 
 use std::net::SocketAddr;
