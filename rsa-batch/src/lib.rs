@@ -2,7 +2,7 @@
 //!
 //! One vector of AVX-512 holds a digit of eight numbers, so that each instruction computes for eight signatures. These take
 //! two and a half times as long as one of AWS-LC, which computes the two halves of one signature at once. Without AVX-512
-//! IFMA, VBMI2, VNNI, GFNI and VAES, which came together, [`Key::from_pkcs8`] returns `None`.
+//! IFMA and the other extensions of Intel Ice Lake and AMD Zen 4, [`Key::from_pkcs8`] returns `None`.
 //!
 //! - `key`: the numbers of a private key, in digits of 52 bits.
 //! - `der`: the integers of a PKCS #8 document.
@@ -25,6 +25,6 @@ pub use key::Key;
 pub use signing::{is_available, sign};
 
 /// Maximum number of signatures of a batch.
-pub const BATCH: usize = 8;
+pub const BATCH_MAX: usize = 8;
 /// Bytes of a signature.
 pub const SIGNATURE_BYTES: usize = 256;

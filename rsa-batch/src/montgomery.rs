@@ -13,7 +13,7 @@ use std::arch::x86_64::{
 };
 use std::hint::black_box;
 
-use crate::BATCH;
+use crate::BATCH_MAX;
 use crate::key::{DIGIT_BITS, DIGIT_MASK, DIGITS};
 
 /// A digit of eight numbers.
@@ -39,7 +39,7 @@ pub(crate) struct Moduli {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(crate) fn vector(element: impl Fn(usize) -> u64) -> Vector {
-    let [a, b, c, d, e, f, g, h] = std::array::from_fn::<_, BATCH, _>(|index| element(index).cast_signed());
+    let [a, b, c, d, e, f, g, h] = std::array::from_fn::<_, BATCH_MAX, _>(|index| element(index).cast_signed());
     _mm512_set_epi64(h, g, f, e, d, c, b, a)
 }
 

@@ -7,7 +7,7 @@ use archmage::{SimdToken as _, X64V4xToken, arcane};
 
 use crate::key::{DIGITS, Key, Number, Prime, bytes, digits};
 use crate::montgomery::{Moduli, Numbers, WideNumbers, add, equal, multiply_add, one, subtract, vector};
-use crate::{BATCH, SIGNATURE_BYTES};
+use crate::{BATCH_MAX, SIGNATURE_BYTES};
 
 /// `DigestInfo` of SHA-256 up to the digest (RFC 8017 §9.2).
 const DIGEST_INFO: [u8; 19] =
@@ -23,13 +23,14 @@ pub fn is_available() -> bool {
 /// Signs SHA-256 digests. One takes as long as eight, two and a half times as long as one of AWS-LC.
 ///
 /// Each signature is checked with the public exponent. `None` for one that is wrong because the processor made an error,
-/// and for all if there are more than [`BATCH`].
+/// and for all if there are more than [`BATCH_MAX`] or the processor lacks the instructions.
 pub fn sign(requests: &[(&Key, [u8; 32])]) -> Vec<Option<[u8; SIGNATURE_BYTES]>> {
-    let (Some(token), Some(first), true) = (X64V4xToken::summon(), requests.first(), requests.len() <= BATCH) else {
+    let (Some(token), Some(first), true) = (X64V4xToken::summon(), requests.first(), requests.len() <= BATCH_MAX)
+    else {
         return vec![None; requests.len()];
     };
     // Numbers without a request repeat the first one.
-    let requests_or_first: [_; BATCH] = std::array::from_fn(|index| requests.get(index).unwrap_or(first));
+    let requests_or_first: [_; BATCH_MAX] = std::array::from_fn(|index| requests.get(index).unwrap_or(first));
     let keys = requests_or_first.map(|(key, _)| *key);
     let encoded = requests_or_first.map(|(_, digest)| digits(&encode(digest)));
     let (signatures, right) = signatures_of(token, keys, &encoded);
@@ -55,9 +56,9 @@ fn encode(digest: &[u8; 32]) -> [u8; SIGNATURE_BYTES] {
 #[arcane]
 fn signatures_of(
     _token: X64V4xToken,
-    keys: [&Key; BATCH],
-    encoded: &[[u64; 2 * DIGITS]; BATCH],
-) -> ([[u64; BATCH]; 2 * DIGITS], __mmask8) {
+    keys: [&Key; BATCH_MAX],
+    encoded: &[[u64; 2 * DIGITS]; BATCH_MAX],
+) -> ([[u64; BATCH_MAX]; 2 * DIGITS], __mmask8) {
     let encoded: WideNumbers = std::array::from_fn(|digit| vector(|index| encoded[index][digit]));
     let [p, q] = [0, 1].map(|prime| PrimePower::of(keys.map(|key| &key.primes[prime]), &encoded));
 
@@ -70,7 +71,7 @@ fn signatures_of(
     let signatures = multiply_add(&q.moduli.digits, &multiple, &q.power);
 
     let right = p.is_root(&signatures, &encoded) & q.is_root(&signatures, &encoded);
-    let mut stored = [[0; BATCH]; 2 * DIGITS];
+    let mut stored = [[0; BATCH_MAX]; 2 * DIGITS];
     for (stored, digit) in stored.iter_mut().zip(signatures) {
         _mm512_storeu_si512(stored, digit);
     }
@@ -87,7 +88,7 @@ struct PrimePower {
 
 impl PrimePower {
     #[target_feature(enable = "avx512f,avx512ifma")]
-    fn of(primes: [&Prime; BATCH], encoded: &WideNumbers) -> Self {
+    fn of(primes: [&Prime; BATCH_MAX], encoded: &WideNumbers) -> Self {
         let moduli = Moduli {
             digits: numbers(primes.map(|prime| &prime.modulus)),
             negative_inverses: vector(|index| primes[index].negative_inverse),
@@ -136,6 +137,6 @@ fn halves(numbers: &WideNumbers) -> (Numbers, Numbers) {
 
 /// Returns the digits of eight stored numbers.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn numbers(stored: [&Number; BATCH]) -> Numbers {
+fn numbers(stored: [&Number; BATCH_MAX]) -> Numbers {
     std::array::from_fn(|digit| vector(|index| stored[index][digit]))
 }

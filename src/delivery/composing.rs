@@ -45,7 +45,8 @@ impl Engine {
                 Err(error) => return vec![Err(error)],
             };
             for claimed in &behind {
-                // The group gets its failure or panic at its turn, so that it does not affect the groups before it.
+                // If the composition fails or panics, the group gets this at its turn. A large message is composed once more,
+                // because its row does not have its size.
                 let early = || catch_unwind(AssertUnwindSafe(|| engine.compose_unsigned(claimed, form)));
                 match messages.last().filter(|message| is_small(message)).map(|_| early()) {
                     Some(Ok(Ok(message))) if is_small(&message) => messages.push(message),
@@ -79,11 +80,12 @@ impl Engine {
         Arc::clone(&self.message_memory).acquire_many_owned(kib).await.ok()
     }
 
-    /// Reserves memory for a message that is composed before its turn; `None` if it has attachments or other messages need
-    /// the memory.
+    /// Reserves memory for a message that is composed before its turn; `None` if it has attachments, or if messages use half
+    /// of the budget. The messages behind those of slow servers therefore leave half of it to others.
     pub(super) fn reserve_early_message_memory(&self, row: &EmailRow) -> Option<OwnedSemaphorePermit> {
-        let is_small = row.attachments.is_empty();
-        is_small.then(|| Arc::clone(&self.message_memory).try_acquire_many_owned(SMALL_KIB).ok()).flatten()
+        let is_free = self.message_memory.available_permits() > MESSAGE_MEMORY_KIB / 2;
+        let may_reserve = is_free && row.attachments.is_empty();
+        may_reserve.then(|| Arc::clone(&self.message_memory).try_acquire_many_owned(SMALL_KIB).ok()).flatten()
     }
 }
 

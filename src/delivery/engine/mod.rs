@@ -37,7 +37,7 @@ use crate::preferences::PreferenceLinks;
 use crate::store::{Space, StoreError, WriteTx};
 use crate::tracking::Tracker;
 
-/// Memory for the messages that are being composed and sent, in KiB.
+/// Memory for the messages that are being composed, wait for their turn, or are being sent, in KiB.
 pub(super) const MESSAGE_MEMORY_KIB: usize = 256 << 10;
 /// Maximum time that a shutdown waits for running workers.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);

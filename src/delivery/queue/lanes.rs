@@ -8,7 +8,8 @@ use crate::delivery::rows::DueRow;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
 use crate::tables::{DUE, LEASES};
 
-/// Number of further due groups that a claim counts: those that the 20 sessions of a smarthost take at once.
+/// Number of further due groups that a claim counts: `TAKE_MAX` for each of the 20 sessions of a smarthost. With more
+/// sessions, each gets fewer groups of a long lane.
 pub(in crate::delivery) const READY_COUNTED_MAX: usize = 160;
 /// Number of groups that cannot be read with which a page of a scan ends. One transaction removes them. The replacement
 /// of a corrupt row of a broadcast reads all teams.

@@ -141,8 +141,8 @@ impl Schedule {
     }
 
     /// Adds lanes to the first one of a claim, until the session has its part of the groups of the site. Many lanes have a
-    /// single group, and one claim of several groups costs less. `fits` is that of [`Self::take`]. A site with a warm-up plan
-    /// has a part for each lane.
+    /// single group, and one claim of several groups costs less. `fits` is that of [`Self::take`]. At a site with a
+    /// warm-up plan, the part is that of the first lane, and no other is added.
     pub(in crate::delivery) fn take_further(
         &mut self,
         slot: &mut Slot,

@@ -30,7 +30,7 @@ impl Worker<'_> {
     }
 
     /// Leases the first groups of lanes in one transaction, or each lane in its own one if a row of one lane makes the common
-    /// one fail. `None` if no lane could be leased.
+    /// one fail. `None` if all claims failed.
     pub(super) async fn lease(&self, lanes: Vec<TakenLane>) -> Option<Vec<LeasedGroup>> {
         match self.claim(&lanes).await {
             Ok(claims) => Some(self.record(lanes, claims)),
@@ -39,14 +39,14 @@ impl Worker<'_> {
                 None
             }
             Err(_) => {
-                let mut leased = Vec::new();
+                let mut leased: Option<Vec<_>> = None;
                 for lane in lanes {
                     match self.claim(std::slice::from_ref(&lane)).await {
-                        Ok(claims) => leased.extend(self.record(vec![lane], claims)),
+                        Ok(claims) => leased.get_or_insert_default().extend(self.record(vec![lane], claims)),
                         Err(error) => self.claim_failed(&[lane], &error),
                     }
                 }
-                (!leased.is_empty()).then_some(leased)
+                leased
             }
         }
     }

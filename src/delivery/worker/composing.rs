@@ -11,14 +11,14 @@ use super::super::queue::Claimed;
 use super::claiming::LeasedGroup;
 use crate::base::sync;
 use crate::mime::AddressForm;
-use crate::mime::dkim::BATCH;
+use crate::mime::dkim::BATCH_MAX;
 
 /// The groups of a claim behind the current one, with the messages that were composed before their turn.
 #[derive(Default)]
-pub(super) struct ComposedMessages(Mutex<Behind>);
+pub(super) struct ComposedMessages(Mutex<GroupsBehind>);
 
 #[derive(Default)]
-struct Behind {
+struct GroupsBehind {
     groups: Vec<Arc<Claimed>>,
     messages: Vec<EarlyMessage>,
 }
@@ -40,7 +40,7 @@ impl ComposedMessages {
 
     /// Forgets the groups behind the current one, which return to the queue, and their messages.
     pub(super) fn clear(&self) {
-        *sync::lock(&self.0) = Behind::default();
+        *sync::lock(&self.0) = GroupsBehind::default();
     }
 
     /// Returns the message of a group, and its share of the memory of all messages.
@@ -56,7 +56,7 @@ impl ComposedMessages {
         let own_memory = engine.reserve_message_memory(&claimed.row).await;
         let reserved =
             |claimed: &Arc<Claimed>| Some((Arc::clone(claimed), engine.reserve_early_message_memory(&claimed.row)?));
-        let early: Vec<_> = sync::lock(&self.0).groups.iter().take(BATCH - 1).map_while(reserved).collect();
+        let early: Vec<_> = sync::lock(&self.0).groups.iter().take(BATCH_MAX - 1).map_while(reserved).collect();
         let groups = early.iter().map(|(claimed, _)| Arc::clone(claimed)).collect();
         let mut results = engine.compose_together(Arc::clone(claimed), groups, form).await.into_iter();
         let first = results.next().expect("the group has a result");
@@ -69,8 +69,9 @@ impl ComposedMessages {
     }
 }
 
-impl Behind {
-    /// Takes the message of a group, unless it has another form. Then no message has the right one, and all are dropped.
+impl GroupsBehind {
+    /// Takes the message of a group. If it was not composed in this form, drops all messages, so that a worker that waits for
+    /// memory holds none.
     fn take(&mut self, claimed: &Arc<Claimed>, form: AddressForm) -> Option<EarlyMessage> {
         let is_current = |message: &EarlyMessage| Arc::ptr_eq(&message.claimed, claimed) && message.form == form;
         let index = self.messages.iter().position(is_current);

@@ -149,22 +149,23 @@ impl Worker<'_> {
         let mut remaining = groups.into_iter();
         let messages = ComposedMessages::default();
         while let Some(LeasedGroup { claimed, servers }) = remaining.next() {
-            let next = if engine.is_stopping() || !engine.schedule().may_send(&sync::lock(slot), engine.now()) {
-                release(engine, slot, claimed).await;
-                Next::End
-            } else {
-                messages.set_behind(remaining.as_slice());
+            let may_send = !engine.is_stopping() && engine.schedule().may_send(&sync::lock(slot), engine.now());
+            // After a reconnection, the host may not belong to all groups. Another connection needs a token of the site.
+            if !may_send || !self.fits(&servers) {
+                let unsent = std::iter::once(LeasedGroup { claimed, servers }).chain(remaining);
+                release_all(engine, slot, &messages, unsent).await;
+                return if may_send { Next::Continue } else { Next::End };
+            }
+            messages.set_behind(remaining.as_slice());
+            let next = {
                 let mut delivery = pin!(self.deliver(claimed, &servers, &messages));
                 tokio::select! {
                     next = &mut delivery => next,
                     () = tokio::time::sleep(RELEASE_AFTER) => {
                         engine.schedule().set_stuck(&mut sync::lock(slot), true, engine.now());
                         let behind: Vec<_> = remaining.by_ref().collect();
-                        messages.clear();
                         let releasing = async {
-                            for group in behind {
-                                release(engine, slot, group.claimed).await;
-                            }
+                            release_all(engine, slot, &messages, behind).await;
                             engine.notifier.wake();
                         };
                         // The message continues while a release waits for the store.
@@ -175,9 +176,7 @@ impl Worker<'_> {
                 }
             };
             if next == Next::End {
-                for group in remaining {
-                    release(engine, slot, group.claimed).await;
-                }
+                release_all(engine, slot, &messages, remaining).await;
                 return Next::End;
             }
         }
@@ -318,6 +317,19 @@ impl Worker<'_> {
             deferral_reason: None,
             transcript,
         }
+    }
+}
+
+/// Returns leased groups to the queue without an attempt, and drops their messages.
+async fn release_all(
+    engine: &Engine,
+    slot: &Mutex<Slot>,
+    messages: &ComposedMessages,
+    groups: impl IntoIterator<Item = LeasedGroup>,
+) {
+    messages.clear();
+    for group in groups {
+        release(engine, slot, group.claimed).await;
     }
 }
 

@@ -139,7 +139,7 @@ impl SigningKey {
                 in_batches.push((index, (&**key, digest)));
             }
         }
-        for batch in in_batches.chunks(rsa_batch::BATCH).filter(|batch| batch.len() >= BATCH_MIN) {
+        for batch in in_batches.chunks(rsa_batch::BATCH_MAX).filter(|batch| batch.len() >= BATCH_MIN) {
             let digests: Vec<_> = batch.iter().map(|(_, request)| *request).collect();
             for ((index, _), signature) in batch.iter().zip(rsa_batch::sign(&digests)) {
                 signatures[*index] = signature.map(|signature| signature.to_vec());
@@ -218,7 +218,7 @@ mod tests {
         let algorithms = [Algorithm::RsaSha256, Algorithm::Ed25519Sha256, Algorithm::RsaSha256, Algorithm::RsaSha256];
         let keys = algorithms.map(opened);
         for count in 0..60 {
-            let request = |number: usize| (&keys[number * number % 4], digest(&[count, number as u8]));
+            let request = |number: usize| (&keys[number % 4], digest(&[count, number as u8]));
             let requests: Vec<_> = (0..usize::from(count)).map(request).collect();
 
             let together = SigningKey::sign_digests(&requests);

@@ -22,5 +22,5 @@ mod sign;
 
 pub use key::{Algorithm, KeyError, SigningKey};
 /// Maximum number of messages whose RSA signatures are made at once.
-pub use rsa_batch::BATCH;
+pub use rsa_batch::BATCH_MAX;
 pub use sign::{DkimParameters, SignError, SignRequest, sign};

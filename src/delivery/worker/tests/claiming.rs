@@ -54,9 +54,9 @@ impl FourLanes {
         Self { _disk: disk, context, engine, slot }
     }
 
-    /// Takes lanes and leases their groups. Before the lease, the rows of the first `corrupt` lanes become corrupt. Returns
-    /// the teams of the taken lanes, and those of the leased groups.
-    async fn lease(&self, corrupt: usize) -> (Vec<TeamId>, Vec<TeamId>) {
+    /// Takes lanes and leases their groups. Before the lease, the subscriptions of the teams of the first `corrupt` lanes
+    /// become corrupt. Returns the teams of the taken lanes, and those of the leased groups; `None` if all claims failed.
+    async fn lease(&self, corrupt: usize) -> (Vec<TeamId>, Option<Vec<TeamId>>) {
         let number = self.engine.leases.start_worker();
         let worker =
             Worker { engine: &self.engine, slot: &self.slot, number, open: None, last_outcome: LastOutcome::default() };
@@ -68,8 +68,8 @@ impl FourLanes {
         for team in teams.iter().copied().take(corrupt) {
             self.context.commit(move |tx| tx.put(&SUBSCRIPTION_BYTES, &(team,), &Blob(vec![0xff]))).await;
         }
-        let leased = worker.lease(lanes).await.unwrap_or_default();
-        (teams, leased.iter().map(|group| group.claimed.due.team).collect())
+        let leased = worker.lease(lanes).await;
+        (teams, leased.map(|groups| groups.iter().map(|group| group.claimed.due.team).collect()))
     }
 }
 
@@ -80,7 +80,7 @@ async fn one_claim_leases_the_groups_of_several_lanes() {
     let (taken, leased) = four.lease(0).await;
 
     assert_eq!(taken.len(), 4);
-    assert_eq!(leased, taken);
+    assert_eq!(leased.as_ref(), Some(&taken));
     assert_eq!(leases(&four.context), 4);
 }
 
@@ -90,16 +90,16 @@ async fn a_lane_that_cannot_be_claimed_does_not_stop_the_others() {
 
     let (taken, leased) = four.lease(1).await;
 
-    assert_eq!(leased, taken[1..]);
+    assert_eq!(leased.as_deref(), Some(&taken[1..]));
     assert_eq!(leases(&four.context), 3);
 }
 
 #[tokio::test]
-async fn a_claim_without_a_group_leases_nothing() {
+async fn a_claim_fails_if_no_lane_can_be_claimed() {
     let four = FourLanes::new().await;
 
     let (taken, leased) = four.lease(4).await;
 
-    assert_eq!((taken.len(), leased.len()), (4, 0));
+    assert_eq!((taken.len(), leased), (4, None));
     assert_eq!(leases(&four.context), 0);
 }

@@ -133,17 +133,32 @@ async fn groups_that_return_to_the_queue_release_the_memory_of_their_messages() 
 }
 
 #[tokio::test]
-async fn no_message_waits_for_the_memory_of_one_that_is_composed_before_its_turn() {
+async fn no_message_is_composed_before_its_turn_if_messages_use_half_of_the_memory() {
     let (_disk, engine, groups) = leased(&["one", "two"]).await;
     let others = Arc::clone(&engine.message_memory);
-    let _others = others.try_acquire_many(u32::try_from(MESSAGE_MEMORY_KIB - SMALL_KIB).unwrap()).unwrap();
+    let half = MESSAGE_MEMORY_KIB / 2;
+    let _others = others.try_acquire_many(u32::try_from(half - SMALL_KIB).unwrap()).unwrap();
     let messages = ComposedMessages::default();
     messages.set_behind(&groups[1..]);
 
     let (message, memory) = messages.compose(&engine, &groups[0].claimed, AddressForm::Unicode).await;
 
     assert!(message.is_ok() && memory.is_some());
-    assert_eq!(reserved_kib(&engine), MESSAGE_MEMORY_KIB);
+    assert_eq!(reserved_kib(&engine), half);
     drop(memory);
-    assert_eq!(reserved_kib(&engine), MESSAGE_MEMORY_KIB - SMALL_KIB);
+    assert_eq!(reserved_kib(&engine), half - SMALL_KIB);
+}
+
+#[tokio::test]
+async fn messages_of_groups_that_return_to_the_queue_during_the_composition_are_not_kept() {
+    let (_disk, engine, groups) = leased(&["one", "two"]).await;
+    let messages = ComposedMessages::default();
+    messages.set_behind(&groups[1..]);
+
+    // The composition waits for its thread while the group behind returns to the queue.
+    let composing = messages.compose(&engine, &groups[0].claimed, AddressForm::Unicode);
+    let ((message, _memory), ()) = tokio::join!(composing, async { messages.clear() });
+
+    assert!(message.is_ok());
+    assert_eq!(reserved_kib(&engine), SMALL_KIB);
 }
