@@ -48,10 +48,9 @@ impl Key {
     /// `None` if the processor lacks the instructions, or if the key does not have two primes of 1024 bits and the
     /// public exponent 65537.
     pub fn from_pkcs8(pkcs8: &[u8]) -> Option<Self> {
-        if crate::signing::is_available() { Self::parse(pkcs8) } else { None }
-    }
-
-    fn parse(pkcs8: &[u8]) -> Option<Self> {
+        if !crate::signing::is_available() {
+            return None;
+        }
         let PrivateIntegers { public_exponent, primes, exponents, coefficient } = private_integers(pkcs8)?;
         let [p, q] = primes;
         let is_large = |prime: &[u8]| prime.len() == PRIME_BYTES && prime[0] >= 0x80;

@@ -44,12 +44,12 @@ impl Engine {
                 Ok(message) => vec![message],
                 Err(error) => return vec![Err(error)],
             };
+            let behind = if is_small(&messages[0]) { behind } else { Vec::new() };
             for claimed in &behind {
                 // If the composition fails or panics, the group gets this at its turn. A large message is composed once more,
                 // because its row does not have its size.
-                let early = || catch_unwind(AssertUnwindSafe(|| engine.compose_unsigned(claimed, form)));
-                match messages.last().filter(|message| is_small(message)).map(|_| early()) {
-                    Some(Ok(Ok(message))) if is_small(&message) => messages.push(message),
+                match catch_unwind(AssertUnwindSafe(|| engine.compose_unsigned(claimed, form))) {
+                    Ok(Ok(message)) if is_small(&message) => messages.push(message),
                     _ => break,
                 }
             }
